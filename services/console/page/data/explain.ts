@@ -22,8 +22,8 @@ const TO_REPAIR = "The service is out of order until its operator repairs it.";
 const BUSY = "Too many requests.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
-/** What happened. {@link explain} adds when to try again, if the error says so. */
-const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries({
+/** What happened, by code. {@link explain} adds when to try again, if the error says so. */
+export const EXPLANATIONS: ReadonlyMap<string, string> = new Map(Object.entries({
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
   OUTSIDE_RANGE: "The price is outside the box. Move it, or draw one around the price.",
@@ -74,9 +74,6 @@ const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries({
 /** Codes of a service that does not answer. */
 export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT"]);
 
-/** Codes that have an explanation of their own. */
-export const EXPLAINED_CODES: readonly string[] = [...TEXTS.keys()];
-
 /** Words for the user about an error. */
 export function explain(thrown: unknown): Explanation {
   if (thrown instanceof DOMException && thrown.name === "QuotaExceededError") {
@@ -90,7 +87,7 @@ export function explain(thrown: unknown): Explanation {
     : AWAY_CODES.has(code)
     ? " Try again."
     : "";
-  const known = TEXTS.get(code);
+  const known = EXPLANATIONS.get(code);
   return { code, text: known === undefined ? message : known + again };
 }
 

@@ -11,14 +11,14 @@ import { callJson } from "../../../../lib/net/call_json.ts";
 import {
   explain,
   explainDeposit,
-  EXPLAINED_CODES,
+  EXPLANATIONS,
 } from "../../../../services/console/page/data/explain.ts";
 import { REFUSAL_TEXTS } from "../../../../services/console/page/maker/answers.ts";
 
 Deno.test("explain: every code with an explanation is in the documents", () => {
   const documents = ["reference", "protocol", "client"]
     .map((name) => Deno.readTextFileSync(new URL(`../../../../docs/${name}.md`, import.meta.url)));
-  for (const code of [...EXPLAINED_CODES, ...REFUSAL_TEXTS.keys()]) {
+  for (const code of [...EXPLANATIONS.keys(), ...REFUSAL_TEXTS.keys()]) {
     assert(documents.some((text) => text.includes(`\`${code}\``)), code);
   }
 });
