@@ -89,11 +89,9 @@ export class Session {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return this.useDevelopmentKey();
     const signal = this.#beginUse();
-    let isFound = false;
     const stop = effect(() => {
       const wallet = this.injected.value.find(({ id }) => id === last);
-      if (wallet === undefined || isFound) return;
-      isFound = true;
+      if (wallet === undefined) return;
       void sharedAccounts(wallet.provider).then(([address]) => {
         if (address !== undefined && !signal.aborted) this.#useWallet(wallet, address);
       });
