@@ -18,7 +18,6 @@ const SIGNED_AGAIN_MAX = 30;
 const NOT_PLACED_PREFIX = "Not placed, nothing taken: ";
 const ODDS_TOO_FAST =
   `${NOT_PLACED_PREFIX}the odds changed faster than your bet got through. ${ADVICE}`;
-const BETTER_NEEDS_SIGNATURE = "A better payout means a smaller chance, so you sign again.";
 const NO_ANSWER = `${NOT_PLACED_PREFIX}no answer came before its window began.`;
 
 /** Why a quote does not replace the first one. Each change is a share of the first payout. */
@@ -28,9 +27,9 @@ function beyondText(quote: Quote, first: Quote, tolerancePercent: number): strin
   const why = quote.payout < quote.betAmount
     ? "it would now pay less than you bet."
     : `the payout changed by ${percent} %, and you accept ${tolerancePercent} %.`;
-  return `${NOT_PLACED_PREFIX}${why} ${
-    quote.payout > first.payout ? BETTER_NEEDS_SIGNATURE : ADVICE
-  }`;
+  const isBetter = quote.payout > first.payout;
+  const advice = isBetter ? "A better payout means a smaller chance, so you sign again." : ADVICE;
+  return `${NOT_PLACED_PREFIX}${why} ${advice}`;
 }
 
 interface SigningOptions {
