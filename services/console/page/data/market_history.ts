@@ -11,7 +11,7 @@ import { toNumber } from "../parts/format.ts";
 import { POINTS_MAX, PriceSeries } from "./price_series.ts";
 
 /** Prices arrive ten times a second. In a longer pause the page was disconnected or asleep. */
-export const PAUSE_MAX_MS = 1_000;
+const PAUSE_MAX_MS = 1_000;
 
 /** Pauses between attempts to load prices: they double. */
 const RETRY_MS = { first: 1_000, last: 600_000 };

@@ -7,7 +7,7 @@ import {
   SLOT_MS,
 } from "@rangemaker/client";
 import { formatQuotePrice, toNumber } from "../parts/format.ts";
-import { MarketHistory, PAUSE_MAX_MS } from "./market_history.ts";
+import { MarketHistory } from "./market_history.ts";
 import type { ServerClock } from "./server_clock.ts";
 
 /** Whether a market accepts bets, as far as the page knows. */
@@ -53,8 +53,6 @@ export class PriceFeed {
   readonly #histories: ReadonlyMap<string, MarketHistory>;
   /** Computed once per market, so that users of a state are not updated with each price. */
   readonly #states: ReadonlyMap<string, ReadonlySignal<PriceState>>;
-  /** The slot of the last message. */
-  #newestSlot = 0;
 
   constructor(options: PriceFeedOptions) {
     this.#options = options;
@@ -135,14 +133,9 @@ export class PriceFeed {
     const [first] = Object.values(prices);
     const sentAtMs = first === undefined ? 0 : first.lastUpdate + first.ageMs;
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
-    if (first !== undefined) {
-      serverClock.observe(sentAtMs);
-      const isReverted = this.#newestSlot - slot > PAUSE_MAX_MS;
-      this.#newestSlot = slot;
-      if (isReverted) {
-        this.clear();
-        this.#options.onReverted();
-      }
+    if (first !== undefined && serverClock.observe(sentAtMs)) {
+      this.clear();
+      this.#options.onReverted();
     }
     for (const [symbol, { price }] of fresh) {
       this.#histories.get(symbol)?.append(slot, toNumber(price));

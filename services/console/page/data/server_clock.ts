@@ -3,6 +3,9 @@ import { type Clock, systemClock } from "@rangemaker/client";
 /** Number of messages that are used: three seconds of prices. */
 const SAMPLES_MAX = 30;
 
+/** Messages arrive in order: one that is earlier by more than this is of a chain that went back. */
+const REVERT_MS = 1_000;
+
 /** If the newest {@link JUMP_SAMPLES} messages all seem later than this, a clock was set. */
 const JUMP_MS = 2_000;
 
@@ -25,10 +28,10 @@ export class ServerClock implements Clock {
     this.#localNow = localNow;
   }
 
-  /** Records the time at which a message was sent. */
-  observe(sentAtMs: number): void {
-    // Messages arrive in order: the node's time went back (`core_revert`).
-    if (sentAtMs < this.#sentAtMs - JUMP_MS) this.#offsets = [];
+  /** Records when a message was sent. @returns Whether the chain went back (`core_revert`). */
+  observe(sentAtMs: number): boolean {
+    const isReverted = sentAtMs < this.#sentAtMs - REVERT_MS;
+    if (isReverted) this.#offsets = [];
     this.#sentAtMs = sentAtMs;
     this.#offsets.push(sentAtMs - this.#localNow());
     if (this.#offsets.length > SAMPLES_MAX) this.#offsets.shift();
@@ -37,6 +40,7 @@ export class ServerClock implements Clock {
       Math.max(...newest) < Math.max(...this.#offsets) - JUMP_MS;
     if (isSet) this.#offsets = newest;
     this.#offsetMs = Math.max(...this.#offsets);
+    return isReverted;
   }
 
   /** Whether no message has come yet: until then, this is the time of this machine. */
