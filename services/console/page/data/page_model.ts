@@ -7,6 +7,7 @@ import { LiveBreaches } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
+import { createSocketOpener } from "./open_socket.ts";
 import { notPlacedText, outcomeText, placedText } from "./outcome.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
@@ -44,10 +45,12 @@ export class PageModel {
     const { urls, chainId } = config;
     this.config = config;
     this.markets = new Markets(config.markets);
-    this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
+    const connect = createSocketOpener(urls.proxy, clock);
+    this.client = new RangemakerClient({ urls, chainId, markets: config.markets, connect });
     this.isSimulated = urls.exchanges !== undefined;
     this.session = new Session({
       config,
+      connect,
       clock,
       serverClock: this.serverClock,
       store: localStorage,

@@ -1,5 +1,11 @@
 import { effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type Address, type Clock, RangemakerClient, type Wallet } from "@rangemaker/client";
+import {
+  type Address,
+  type ClientOptions,
+  type Clock,
+  RangemakerClient,
+  type Wallet,
+} from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { shortAddress } from "../parts/format.ts";
@@ -33,7 +39,7 @@ export interface User {
 export const walletNameOf = ({ wallet }: Pick<User, "wallet">) =>
   wallet?.name ?? "Test key in this browser";
 
-interface SessionOptions {
+interface SessionOptions extends Pick<ClientOptions, "connect"> {
   config: PageConfig;
   clock: Clock;
   serverClock: Pick<Clock, "now">;
@@ -202,9 +208,9 @@ export class Session {
   }
 
   #clientOf(wallet: Wallet): RangemakerClient {
-    const { config: { urls, chainId, markets }, serverClock } = this.#options;
+    const { config: { urls, chainId, markets }, serverClock, connect } = this.#options;
     // Deadlines do not depend on the device's clock.
-    return new RangemakerClient({ urls, chainId, markets, wallet, clock: serverClock });
+    return new RangemakerClient({ urls, chainId, markets, wallet, connect, clock: serverClock });
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {
