@@ -22,8 +22,6 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
   description: string;
   /** Text used without a flag, variable or setting. The help does not show an empty default. */
   default?: string;
-  /** Default shown in the help, if the service fills in the value later. */
-  shownDefault?: string;
   /** A value must be given; excludes a default. */
   required?: true;
   /** May be given several times; the variable and the default are comma-separated lists. */

@@ -142,9 +142,8 @@ function variablesText({ name, target = name }: CommandText): string {
 }
 
 export function addOption(parser: Parser, key: string, spec: OptionSpec): void {
-  const shownDefault = spec.default || spec.shownDefault;
   const notes = [
-    ...(shownDefault === undefined ? [] : [`default: ${shownDefault}`]),
+    ...(spec.default ? [`default: ${spec.default}`] : []),
     ...(spec.env === undefined ? [] : [`env: ${spec.env}`]),
   ];
   const option = optionOf(spec, notes.length === 0 ? "" : ` (${notes.join(", ")})`);

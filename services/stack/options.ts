@@ -50,8 +50,9 @@ export const options = optionTable({
   userLeadMs: {
     flags: pricingOptions.userLeadMs.flags,
     kind: pricingOptions.userLeadMs.kind,
-    description: pricingOptions.userLeadMs.description,
-    shownDefault: `${STACK_PRICING.userLeadMs}; with --live ${pricingOptions.userLeadMs.default}`,
+    description:
+      `${pricingOptions.userLeadMs.description}; by default ${STACK_PRICING.userLeadMs}, with ` +
+      `--live ${pricingOptions.userLeadMs.default}`,
   },
   volatilityHistoryMs: {
     ...pricingOptions.volatilityHistoryMs,

@@ -52,7 +52,7 @@ Deno.test("Settings: oracle and node accept every key of section [oracle] that o
 
 function defaultOf(service: string, option: string): string {
   const spec = OPTION_TABLES[service]?.[option] ?? assert.fail(`${service} has no ${option}`);
-  return spec.default ?? spec.shownDefault ?? assert.fail(`${service} ${option} has no default`);
+  return spec.default ?? assert.fail(`${service} ${option} has no default`);
 }
 
 /** Which option of which service has the port that an option's URL names. */

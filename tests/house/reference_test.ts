@@ -36,7 +36,7 @@ function rowsOf(table: OptionTable): string[][] {
     .map((spec: OptionSpec) => [
       code(flagsOf(spec)),
       code(spec.env),
-      code(spec.default || spec.shownDefault),
+      code(spec.default || undefined),
       escaped(spec.description),
     ]);
 }

@@ -91,10 +91,9 @@ export class Shell {
     const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);
     const args = this.relocated(options).split(" ").filter((word) => word !== "");
     // Options left to their default in the document are set here, since the services are elsewhere.
-    for (const { flags, default: text, shownDefault: shown = "" } of Object.values(table)) {
+    for (const { flags, default: value = "" } of Object.values(table)) {
       const [flag = ""] = /--[\w-]+/.exec(flags) ?? [];
       if (args.includes(flag)) continue;
-      const value = text ?? shown;
       const meant = this.relocated(value);
       if (PORT_FLAGS.includes(flag) || meant !== value) args.push(flag, meant);
     }
