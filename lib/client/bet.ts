@@ -17,7 +17,7 @@ export interface Bet {
   startTime: number;
   endTime: number;
   /** When the quote ends; a minute from now by default. */
-  deadline?: number;
+  deadline?: number | undefined;
 }
 
 /** The payout of a bet, amounts in USDC with 6 decimals. */

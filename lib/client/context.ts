@@ -98,9 +98,9 @@ export interface ClientOptions {
   /** Signs for the user; leave it out to only read. */
   wallet?: Wallet | undefined;
   /** Unix time, such as `{ now: () => myTime }`; by default the machine's. Timers are optional. */
-  clock?: Pick<Clock, "now"> & Partial<Clock>;
+  clock?: (Pick<Clock, "now"> & Partial<Clock>) | undefined;
   /** The markets of the deployment; those of the specification by default. */
-  markets?: readonly Market[];
+  markets?: readonly Market[] | undefined;
   /**
    * Opens a WebSocket, where the runtime has none. Node before version 22 takes the package `ws`:
    *
@@ -111,7 +111,7 @@ export interface ClientOptions {
    * const client = new RangemakerClient({ urls, chainId: 1337, connect });
    * ```
    */
-  connect?: (url: string) => SocketLike;
+  connect?: ((url: string) => SocketLike) | undefined;
 }
 
 /** The URLs by name, with the schemes that each may have. A WebSocket opens an HTTP URL too. */

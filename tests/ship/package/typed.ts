@@ -1,9 +1,10 @@
 /** What TypeScript has to accept and to refuse of the package; `package_test.ts` compiles it. */
 import {
   type Bet,
+  type ClientOptions,
   isRangemakerError,
   type PlacedBet,
-  type RangemakerClient,
+  RangemakerClient,
   type Thesis,
   WalletError,
 } from "@rangemaker/client";
@@ -33,4 +34,14 @@ export function describe({ status }: Thesis): string {
     case "lost":
       return status;
   }
+}
+
+/** Under `exactOptionalPropertyTypes`, an optional member may be undefined only if its type says so. */
+export function clientFrom(options: ClientOptions): RangemakerClient {
+  const { urls, chainId, clock, connect, markets, solver, wallet } = options;
+  return new RangemakerClient({ urls, chainId, clock, connect, markets, solver, wallet });
+}
+
+export function repeat(bet: Bet): Bet {
+  return { ...bet, deadline: bet.deadline };
 }
