@@ -69,7 +69,7 @@ export async function request(
     return { status: response.status, headers: response.headers, text };
   } catch (cause) {
     signal?.throwIfAborted();
-    if (cause instanceof Error && cause.name === "TimeoutError") {
+    if (timeout.aborted) {
       const message = `${url} did not answer within ${timeoutMs} ms`;
       throw new NetworkError("SERVICE_TIMEOUT", message, cause);
     }

@@ -87,6 +87,22 @@ Deno.test("request: the timeout covers the whole body, even if bytes keep arrivi
   });
 });
 
+Deno.test("request: a timeout is recognised also where fetch has errors of its own realm: Jest", async () => {
+  const { fetch } = globalThis;
+  const jestFetch: typeof fetch = (_url, init) =>
+    new Promise((_resolve, reject) => {
+      init?.signal?.addEventListener("abort", () => reject({ name: "TimeoutError" }));
+    });
+  Object.assign(globalThis, { fetch: jestFetch });
+  try {
+    await assert.rejects(request("http://127.0.0.1", { timeoutMs: 1 }), {
+      code: "SERVICE_TIMEOUT",
+    });
+  } finally {
+    Object.assign(globalThis, { fetch });
+  }
+});
+
 Deno.test("request: characters split over chunks are decoded correctly", async () => {
   const euros = "€".repeat(100_000); // three bytes each, in chunks of a power of two
   const body = () => new Blob([euros]).stream();
