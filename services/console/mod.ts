@@ -48,23 +48,18 @@ export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
   return {
     version: config.version,
     urls: {
-      solver: withoutSlash(solverUrl),
-      bridge: withoutSlash(bridgeUrl),
-      proxy: proxyUrl, // called as it is
+      solver: solverUrl,
+      bridge: bridgeUrl,
+      proxy: proxyUrl,
       proxyWs: proxyWsUrl ?? urlAt(webSocketUrlOf(proxyUrl), "/ws"),
-      ...(oracleUrl !== undefined && { oracle: withoutSlash(oracleUrl) }),
-      ...(nodeUrl !== undefined && { node: withoutSlash(nodeUrl) }),
-      ...(exchangesUrl !== undefined && { exchanges: withoutSlash(exchangesUrl) }),
+      ...(oracleUrl !== undefined && { oracle: oracleUrl }),
+      ...(nodeUrl !== undefined && { node: nodeUrl }),
+      ...(exchangesUrl !== undefined && { exchanges: exchangesUrl }),
     },
     chainId: options.chainId,
     markets: list.map(({ symbol, base, quote }) => ({ symbol, base, quote })),
     isDevelopmentChain: options.developmentChain,
   };
-}
-
-/** A URL that paths are appended to. */
-function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, "");
 }
 
 /** `rangemaker console`. */

@@ -121,15 +121,6 @@ Deno.test("Console: /config.json has the URLs of the services; it and the page w
   assert.match(index?.headers.get("content-security-policy") ?? "", /https:\/\/rpc\.example/);
 });
 
-Deno.test("Console: paths can be appended to the URLs of the configuration", async () => {
-  const [solverUrl, oracleUrl] = ["https://solver.example/", "https://a.example/oracle//"];
-  const { urls } = await readConfig(withDefaults(options, { solverUrl, oracleUrl }));
-  assert.deepEqual([urls.solver, urls.oracle], [
-    "https://solver.example",
-    "https://a.example/oracle",
-  ]);
-});
-
 Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unless it is given", async () => {
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });

@@ -14,6 +14,7 @@ import * as z from "zod/mini";
 import { messageOf } from "../../../../lib/errors.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
+import { urlAt } from "../../page_config.ts";
 import { getText, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
@@ -148,8 +149,8 @@ export class MakerWatch {
     try {
       // These requests come first, because the client's own call has a longer timeout.
       const [theses, figures] = await Promise.all([
-        getText(`${this.#solverUrl}/theses?limit=1`, signal),
-        getText(`${this.#solverUrl}/metrics`, signal),
+        getText(`${urlAt(this.#solverUrl, "/theses")}?limit=1`, signal),
+        getText(urlAt(this.#solverUrl, "/metrics"), signal),
       ]);
       const { data: exposure } = exposureSchema.safeParse(tryParseJson(theses));
       if (exposure === undefined) {

@@ -28,7 +28,7 @@ function sceneOf(client: object, answer: () => Response) {
     maker: { isAway: signal(false) },
     feed: { isAway: signal(false) },
   };
-  const watch = new MakerWatch(model, solver.url, clock);
+  const watch = new MakerWatch(model, `${solver.url}/`, clock);
   watch.start();
   let passes = 0;
   /** The state after the next pass. */
