@@ -151,7 +151,7 @@ export class ChartPointer {
         if (stroke !== "rested" && !press.isOnFuture && !isPulled) press.drag.switchToMove();
       }
     }
-    if (this.#press !== undefined || this.#pinch.isActive) event.preventDefault();
+    if (this.#press !== undefined || this.#pinch.fingers > 1) event.preventDefault();
   }
 
   #wheel(event: WheelEvent): void {

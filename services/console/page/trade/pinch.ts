@@ -14,10 +14,6 @@ export class Pinch {
     return this.#fingers.size;
   }
 
-  get isActive(): boolean {
-    return this.#start !== undefined;
-  }
-
   /** Adds a finger. @param spanMs The time that is shown. */
   down(pointerId: number, position: Position, spanMs: number): void {
     this.#fingers.set(pointerId, position);
