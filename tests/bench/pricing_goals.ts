@@ -53,7 +53,7 @@ function simulated(name: string): Candle[] {
 }
 
 async function report(candles: readonly Candle[]): Promise<Report> {
-  const source = bridgedSlots(candles, settings.seed);
+  const source = bridgedSlots(candles, 1);
   const firstPartMs = settings.learningShare * (source.toMs - source.fromMs);
   const har = new HarModel(settings.margin, settings.durationsMs, {
     fitUntilMs: source.fromMs + FIT_SHARE * firstPartMs,

@@ -74,7 +74,7 @@ export async function backtest(
         new BarrierStrategy({ ...context, ...options, maxPriceAgeMs: options.priceAgeMs }),
       market,
     ),
-    new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),
+    new StrategyMaker(() => new MockStrategy(seededRandom(1)), market),
   ];
   const { strategy: path } = options;
   if (path !== undefined) makers.push(new StrategyMaker(await loadStrategy(path), market, path));

@@ -77,11 +77,6 @@ export const planOptions = optionTable({
     kind: kinds.duration(0, HOUR_MS),
     default: "0",
   },
-  seed: {
-    description: "seed of the mock's payouts",
-    kind: kinds.seed,
-    default: "1",
-  },
   margin: pricingOptions.margin,
   userLeadMs: pricingOptions.userLeadMs,
   volatilityFloor: pricingOptions.volatilityFloor,
