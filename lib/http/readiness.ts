@@ -82,14 +82,3 @@ export async function findWriteProblem(
   const url = redactUrls(node.url);
   return `Core node at ${url} accepts no transactions: it is a read port, or no core node`;
 }
-
-/** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */
-export async function findChainProblem(
-  node: { readonly url: string; getChainId(): Promise<number> },
-  expected: number,
-): Promise<string | undefined> {
-  const actual = await node.getChainId();
-  if (actual === expected) return undefined;
-  // The answer is public, and a URL may contain a password or a provider's key.
-  return `Core node at ${redactUrls(node.url)} has chain id ${actual}: expected ${expected}`;
-}

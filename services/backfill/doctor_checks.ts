@@ -6,11 +6,10 @@ import {
   passed,
   type ServiceChecks,
 } from "../../lib/cli/service_checks.ts";
-import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts";
+import { findWriteProblem } from "../../lib/http/readiness.ts";
+import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { type BackfillOptions, options } from "./mod.ts";
-
-const REMEDY = "Correct --rpc-url or --chain-id";
 
 /** What `rangemaker doctor` checks of the backfill besides its options. */
 export const checks: ServiceChecks<typeof options> = {
@@ -19,7 +18,7 @@ export const checks: ServiceChecks<typeof options> = {
   openSigner: (values) => openTransactionSigner(values, options),
   customChecks: (values, context) => [{
     subject: "admin",
-    remedy: "Start the node, or correct --rpc-url",
+    remedy: "Start the node, or correct --rpc-url or --chain-id",
     run: () => checkAdmin(values, context),
   }],
 };
@@ -29,8 +28,9 @@ async function checkAdmin(
   { address, timeoutMs }: CheckContext,
 ): Promise<CheckOutcome> {
   const node = new CoreClient({ url, timeoutMs });
-  const problem = await findChainProblem(node, chainId) ?? await findWriteProblem(node);
-  if (problem !== undefined) return failure(problem, REMEDY);
+  await requireChainId(node, chainId);
+  const problem = await findWriteProblem(node);
+  if (problem !== undefined) return failure(problem, "Correct --rpc-url");
   const { permissions } = await node.getAccount(address!); // it has a key
   if (permissions.includes("admin")) return passed(`${address} is admin on the node`);
   const text = `${address} lacks the admin permission on the node: its transactions would fail`;

@@ -6,8 +6,9 @@ import {
   type ServiceChecks,
 } from "../../lib/cli/service_checks.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
-import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts";
+import { findWriteProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
+import { redactUrls } from "../../lib/redact.ts";
 import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
 const URLS = "--write-node-url and --read-node-url";
@@ -33,8 +34,10 @@ async function checkNodes(
   const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
   const chain = await writeNode.getChainId();
   for (const url of itemsOf(readNodeUrl)) {
-    const problem = await findChainProblem(new CoreClient({ url, timeoutMs }), chain);
-    if (problem !== undefined) return failure(`${problem}, as the write node has`, REMEDY);
+    const actual = await new CoreClient({ url, timeoutMs }).getChainId();
+    if (actual === chain) continue;
+    const expected = `expected ${chain}, as the write node has`;
+    return failure(`Read node at ${redactUrls(url)} has chain id ${actual}: ${expected}`, REMEDY);
   }
   const problem = await findWriteProblem(writeNode);
   return problem === undefined ? passed(`All have chain ${chain}`) : failure(problem, REMEDY);

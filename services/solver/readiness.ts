@@ -2,12 +2,12 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { RangemakerError } from "../../lib/errors.ts";
 import {
-  findChainProblem,
   findHealthProblem,
   findWriteProblem,
   runReadinessChecks,
   storageProblem,
 } from "../../lib/http/readiness.ts";
+import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -56,7 +56,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   return runReadinessChecks({
     store: () => dryRun ? store.requireWritable() : findHealthProblem(findProblem, "store"),
     async node() {
-      if (account === undefined) return await findChainProblem(node, chainId);
+      if (account === undefined) return await requireChainId(node, chainId);
       return await findWriteProblem(node) ?? await findHealthProblem(findProblem, "node") ??
         storageProblem(node, await account);
     },

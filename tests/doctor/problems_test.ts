@@ -37,7 +37,7 @@ const problems: Record<string, Problem> = {
     subject: "admin",
     level: "fail",
     text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /^Start the node, or correct --rpc-url$/,
+    remedy: /^Start the node, or correct --rpc-url or --chain-id$/,
   },
   "no key": {
     argv: ["bridge"],
