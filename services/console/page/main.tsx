@@ -17,7 +17,7 @@ const RETRY_MS = 300;
 async function readConfig(onFailure: (reason: string) => void) {
   for (;;) {
     try {
-      const response = await fetch("/config.json", { cache: "no-store" });
+      const response = await fetch("/config.json");
       if (response.ok) return pageConfigSchema.parse(await response.json());
       onFailure(`GET /config.json failed with HTTP ${response.status}. Trying again …`);
     } catch (thrown) {
