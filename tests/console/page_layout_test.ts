@@ -276,13 +276,13 @@ Deno.test(pageTest("a wrong field leaves the box on the chart", async (visitor) 
 
 Deno.test(
   pageTest("where a browser keeps nothing, the page says why it cannot start", async (visitor) => {
-    await visitor.sees(/does not let the page start: .*Access is denied/);
+    await visitor.sees(/does not let the page start: .* Does it allow pages to store data\?/);
     assert.equal(visitor.problems.splice(0).length, 1);
   }, async (page) => {
     await page.evaluateOnNewDocument(() =>
       Object.defineProperty(globalThis, "localStorage", {
         get() {
-          throw new DOMException("Access is denied for this document.", "SecurityError");
+          throw new DOMException("The operation is insecure.", "SecurityError");
         },
       })
     );

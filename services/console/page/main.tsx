@@ -58,7 +58,8 @@ if (root !== null) {
   try {
     show(root, config);
   } catch (thrown) {
-    tell(`This browser does not let the page start: ${messageOf(thrown)}`);
+    const reason = messageOf(thrown); // Firefox only says that "the operation is insecure"
+    tell(`This browser does not let the page start: ${reason} Does it allow pages to store data?`);
     throw thrown;
   }
 }
