@@ -32,12 +32,6 @@ export interface ChartBox {
 /** Normally, a bet is settled within this time after its end. After that, it waits for prices. */
 const SETTLING_MS = 2_000;
 
-/** Whether a bet has ended, but cannot be settled without missing prices. */
-export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): boolean {
-  if (breach !== undefined) return false;
-  return status === "needs_backfill" || status === "open" && nowMs >= endTime + SETTLING_MS;
-}
-
 const NOT_KNOWN = "unknown until connected";
 
 /** The sign before the state of a bet. */
@@ -49,13 +43,13 @@ export function stateOfBet(
   nowMs: number,
   isAway = false,
 ): { kind: keyof typeof SIGNS; text: string } {
-  const { status, payout, breach } = thesis;
+  const { status, payout, breach, endTime } = thesis;
   const gain = formatGain(gainOf(thesis));
   if (status === "won") return { kind: "won", text: `won ${gain}` };
   if (status === "lost") return { kind: "lost", text: `lost ${gain}` };
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `left the box at ${formatTime(breach.time)}` };
-  if (isWaiting(thesis, nowMs)) {
+  if (status === "needs_backfill" || nowMs >= endTime + SETTLING_MS) {
     const text = isAway && status === "open" ? NOT_KNOWN : "waits for prices";
     return { kind: "waiting", text };
   }

@@ -8,7 +8,6 @@ import {
   type ChartBox,
   countdownOf,
   groupsOf,
-  isWaiting,
   nextToEnd,
   openBetsText,
   runText,
@@ -94,16 +93,15 @@ Deno.test("betAt: finds the topmost bet at a point, edges included, and never th
   assert.deepEqual([betAt([lost], 500, 15), betAt([lost], 501, 15)], [3, undefined]);
 });
 
-Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is settled or breached", () => {
+Deno.test("stateOfBet: a bet whose end has passed waits for prices, unless it is settled or breached", () => {
   const open = thesisOf(1, { startTime: 0, endTime: 1_000 });
-  assert.equal(isWaiting(open, 1_500), false, "it is being settled");
-  assert.equal(isWaiting(open, 3_000), true);
-  assert.equal(stateOfBet(open, 3_000).text, "waits for prices");
+  assert.equal(stateOfBet(open, 1_500).kind, "open", "it is being settled");
+  assert.deepEqual(stateOfBet(open, 3_000), { kind: "waiting", text: "waits for prices" });
   assert.equal(stateOfBet(open, 3_000, true).text, "unknown until connected");
   assert.equal(boxOfThesis(open, 3_000, true).label, "… 1 unknown until connected");
-  assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
-  assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
-  assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
+  assert.equal(stateOfBet({ ...open, status: "needs_backfill" }, 0).kind, "waiting");
+  assert.equal(stateOfBet({ ...open, breach: { time: 500, price: 3n } }, 3_000).kind, "lost");
+  assert.equal(stateOfBet({ ...open, status: "won" }, 3_000).kind, "won");
 });
 
 Deno.test("nextToEnd: the open bet that ends first, without decided and ended bets", () => {
