@@ -61,9 +61,6 @@ export function serviceVerdictOf(
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
-/** Path of a chapter of the runbook. */
-export const runbookOf = (chapter: string) => `/runbook/${encodeURIComponent(chapter)}`;
-
 /** Something that this page sees, and since when. */
 export type Seen<T> = T & { sinceMs: number };
 

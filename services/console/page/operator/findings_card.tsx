@@ -1,7 +1,7 @@
 import { Card, Words } from "../parts/parts.tsx";
 import { formatTime } from "../parts/format.ts";
 import { followingText, isFolded } from "./causes.ts";
-import { type Finding, type Look, runbookOf, type Seen, verdictOf } from "./finding.ts";
+import { type Finding, type Look, type Seen, verdictOf } from "./finding.ts";
 
 interface FindingsProps extends Look {
   /** Whether no service answers. */
@@ -68,7 +68,7 @@ function FindingItem(finding: Seen<Finding>) {
         <strong>Do first:</strong> <Words text={firstStep} />
       </p>
       <p>
-        <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
+        <a href={`/runbook/${encodeURIComponent(chapter)}`} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
   );

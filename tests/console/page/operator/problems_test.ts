@@ -9,7 +9,6 @@ import { alertText, countedFor } from "../../../../services/console/page/operato
 import {
   type Look,
   nextLook,
-  runbookOf,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf, processesOf } from "../../../../services/console/page/operator/problems.ts";
@@ -181,7 +180,6 @@ Deno.test("findingsOf: a service that is away has a first step, and its chapters
     assert.equal(/continues/.test(found.firstStep), name !== "exchanges", "its trades are lost");
     assert.equal(found.chapter, "ServiceDown");
   }
-  assert.equal(runbookOf("Health and readiness"), "/runbook/Health%20and%20readiness");
   // Naming this origin alone would shut out the pages that are allowed now.
   const { firstStep } = findingsOf([being("oracle", "forbidden")])[0] ?? assert.fail();
   assert.match(firstStep, /^Add .* to its --cors-origins, and restart it\.$/);
