@@ -92,17 +92,18 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
     await response.body?.cancel();
     throw new Error(problem);
   }
-  // Without an encoding, the body has the announced length.
+  // Without an encoding, the body has the announced length. React Native has no streams.
   const hasLength = response.headers.has("content-length");
-  if (hasLength && !response.headers.has("content-encoding")) return await response.text();
-  const reader = response.body?.getReader();
+  const isBounded = hasLength && !response.headers.has("content-encoding");
+  const reader = isBounded ? undefined : response.body?.getReader();
+  if (reader === undefined) return await response.text();
   const decoder = new TextDecoder();
   let [text, bytes] = ["", 0];
   // Not every browser can iterate over a stream.
-  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+  for (let part = await reader.read(); part.value !== undefined; part = await reader.read()) {
     bytes += part.value.length;
     if (bytes > maxBytes) {
-      await reader?.cancel();
+      await reader.cancel();
       throw new Error(tooLong(maxBytes));
     }
     text += decoder.decode(part.value, { stream: true });

@@ -103,6 +103,17 @@ Deno.test("request: a timeout is recognised also where fetch has errors of its o
   }
 });
 
+Deno.test("request: the fetch of React Native has no streams, and its answers are read whole", async () => {
+  const { fetch } = globalThis;
+  const answer = Object.defineProperty(new Response("{}"), "body", { value: undefined });
+  Object.assign(globalThis, { fetch: () => Promise.resolve(answer) });
+  try {
+    assert.equal((await request("http://127.0.0.1")).text, "{}");
+  } finally {
+    Object.assign(globalThis, { fetch });
+  }
+});
+
 Deno.test("request: characters split over chunks are decoded correctly", async () => {
   const euros = "€".repeat(100_000); // three bytes each, in chunks of a power of two
   const body = () => new Blob([euros]).stream();
