@@ -229,9 +229,20 @@ browserTest(
 
 browserTest("the page follows oracle and chain", "", async (visitor, services) => {
   const asked: string[] = [];
-  visitor.page.on("request", (request) => void asked.push(request.url()));
+  await visitor.page.setRequestInterception(true);
+  visitor.page.on("request", (request) => {
+    asked.push(request.url());
+    // Of the proxy's `/`, the fronts in docs/deployment answer a page only what it posts.
+    const isRefused = request.method() === "GET" && request.url() === `${services.urlOf("proxy")}/`;
+    void (isRefused ? request.respond({ status: 404 }) : request.continue());
+  });
   await visitor.sees(/Live/);
   await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+
+  await services.stop("proxy");
+  await visitor.sees(/No connection to the prices: reconnecting/);
+  await services.start("proxy");
+  await visitor.seesNo(/No connection/);
 
   await services.stop("oracle");
   await visitor.sees(/The price is not fresh: no bets until it is/);

@@ -45,7 +45,7 @@ export class PageModel {
     const { urls, chainId } = config;
     this.config = config;
     this.markets = new Markets(config.markets);
-    const connect = createSocketOpener(urls.proxy, clock);
+    const connect = createSocketOpener(() => this.client.chainId(), clock);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets, connect });
     this.isSimulated = urls.exchanges !== undefined;
     this.session = new Session({
