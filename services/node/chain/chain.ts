@@ -306,9 +306,10 @@ export class Chain {
   }
 
   #settleSlice(nowMs: number): void {
-    for (const thesis of this.state.settleDueSlice(nowMs, this.#clock)) {
-      this.#announceThesis(thesis);
-    }
+    const changed = this.state.settleDueSlice(nowMs, this.#clock);
+    for (const thesis of changed) this.#announceThesis(thesis);
+    // Lost by a kill, they could be backfilled with others, which would decide otherwise.
+    if (changed.length > 0) this.#records.savePrices();
   }
 
   #announceThesis(thesis: Thesis): void {

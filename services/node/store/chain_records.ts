@@ -208,6 +208,11 @@ export class ChainRecords {
     this.#db.exec(`SAVEPOINT ${name}`);
   }
 
+  /** Stores the prices recorded so far, as part of a change. */
+  savePrices(): void {
+    this.commits.afterCommit(this.#prices.save());
+  }
+
   /** Returns to a savepoint and deletes later ones. */
   revertTo(name: string): void {
     this.#db.exec(`ROLLBACK TO ${name}`);
@@ -239,11 +244,8 @@ export class ChainRecords {
       this.#meta.head.put({ number, hash, parentHash, timestampMs });
     }
     this.state.reservedTo = reservedTo;
-    const onStored = this.#prices.save();
-    this.commits.afterCommit(() => {
-      onStored();
-      this.#reservedTo = reservedTo;
-    });
+    this.savePrices();
+    this.commits.afterCommit(() => this.#reservedTo = reservedTo);
   }
 
   #write(): void {

@@ -105,6 +105,22 @@ Deno.test("Data directory: prices and the head are stored every second", () =>
     assert.ok(copy.chain.head.number > disk.chain.head.number, "above all that was announced");
   }));
 
+Deno.test("Data directory: a settled bet has the prices that decided it, also after a kill", () =>
+  withDiskChain(async (disk, folder) => {
+    disk.run(1);
+    disk.deposit(1);
+    disk.bet(500);
+    const from = disk.clock.now();
+    disk.run(6);
+    disk.kill(`${folder}/copy`);
+    await using copy = new DiskChain(`${folder}/copy`, disk.clock);
+    const { ledger } = copy.chain.state;
+    assert.equal(ledger.findThesis(1)?.status, "won");
+    const { ring } = copy.chain.state.historyOf(ETH);
+    const known = Array.from({ length: 5 }, (_, slot) => ring.at(from + 100 * slot));
+    assert.deepEqual(known, Array(5).fill(3_000_000_000n));
+  }));
+
 Deno.test("Data directory: after each of several kills, it has everything that was committed", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
