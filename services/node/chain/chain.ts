@@ -204,7 +204,7 @@ export class Chain {
     if (this.state.settlements.isNewOutcome(thesis, outcome)) {
       this.#commits.change(() => {
         const changed = this.state.applyOutcome(thesis, outcome, timestampMs);
-        if (changed !== undefined) this.#announceThesis(changed);
+        if (changed !== undefined) this.#announceOutcomes([changed]);
       });
     }
     if (outcome.status === "needs_backfill") {
@@ -306,10 +306,13 @@ export class Chain {
   }
 
   #settleSlice(nowMs: number): void {
-    const changed = this.state.settleDueSlice(nowMs, this.#clock);
-    for (const thesis of changed) this.#announceThesis(thesis);
-    // Lost by a kill, they could be backfilled with others, which would decide otherwise.
-    if (changed.length > 0) this.#records.savePrices();
+    this.#announceOutcomes(this.state.settleDueSlice(nowMs, this.#clock));
+  }
+
+  /** Announces theses and stores the prices that decided them: others could be backfilled later. */
+  #announceOutcomes(theses: readonly Thesis[]): void {
+    for (const thesis of theses) this.#announceThesis(thesis);
+    if (theses.length > 0) this.#records.savePrices();
   }
 
   #announceThesis(thesis: Thesis): void {
