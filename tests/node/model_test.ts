@@ -42,6 +42,7 @@ class Twins {
   #copies = 0;
   #recordedMs = 0;
   #storedMs = 0;
+  #decisions = 0;
   #checkpoints = 0;
 
   constructor(directory: string, random: RandomSource) {
@@ -117,6 +118,7 @@ class Twins {
       this.#recordedMs = this.clock.now();
       this.disk.checkpoint();
       this.naive.checkpoint(this.#recordedMs);
+      this.#storeDecisions();
       this.#checkpoints += 1;
       if (this.#checkpoints % CHECKPOINTS_PER_SAVE === 0) this.#storedMs = this.#recordedMs;
     }
@@ -142,6 +144,7 @@ class Twins {
     const tx = backfill({ timestamp: this.clock.now(), startTime, prices });
     const { status, filledSlots } = this.chain.submit(tx);
     assert.deepEqual([status, filledSlots], ["committed", this.naive.backfill(tx)]);
+    this.#storeDecisions();
     this.disk.storage.records.commits.commit();
   }
 
@@ -155,6 +158,13 @@ class Twins {
       assert.ok(thrown instanceof SettlementError);
     }
     this.naive.settle(this.naive.theses[id - 1]!, headMs);
+    this.#storeDecisions();
+  }
+
+  /** Prices are stored with the theses that they decide. */
+  #storeDecisions(): void {
+    if (this.naive.decisions > this.#decisions) this.#storedMs = this.#recordedMs;
+    this.#decisions = this.naive.decisions;
   }
 
   /** Ends like a process, in order or killed, and starts again. */
@@ -254,6 +264,8 @@ class NaiveChain {
   readonly theses: NaiveThesis[] = [];
   readonly externalHashes = new Set<Hex>();
   readonly quotes = new Set<string>();
+  /** How often a thesis has changed its status. */
+  decisions = 0;
   issued = [...GENESIS.balances.values()].reduce((sum, balance) => sum + balance, 0n);
   price: { value: bigint; lastUpdate: number } | undefined;
   readonly #ringSlots: number;
@@ -373,14 +385,17 @@ class NaiveChain {
   }
 
   #attempt(thesis: NaiveThesis): void {
+    const before = thesis.status;
     if ([...thesis.unknown].some((slot) => this.#isOutside(slot, thesis))) {
       thesis.status = "lost";
+      this.decisions += 1;
       return this.#credit(thesis.solver, thesis.payout);
     }
     for (const slot of thesis.unknown) {
       if (this.#at(slot) !== undefined) thesis.unknown.delete(slot);
     }
     thesis.status = thesis.unknown.size === 0 ? "won" : "needs_backfill";
+    if (thesis.status !== before) this.decisions += 1;
     if (thesis.status === "won") this.#credit(thesis.user, thesis.payout);
   }
 

@@ -41,7 +41,7 @@ const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; c
     const { viem, ws } = config.imports;
     const own = { links: [root], imports: { viem, ws } };
     Deno.writeTextFileSync(`${folder}/deno.json`, JSON.stringify(own));
-    return { flags: [], cwd: folder, client: `${config.name}/client` };
+    return { flags: [], cwd: folder, client: "@rangemaker/client" };
   },
 };
 
