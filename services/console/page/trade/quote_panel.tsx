@@ -173,7 +173,8 @@ export function LiveQuote({ model, slip, stage }: QuoteProps<LiveStage>) {
 export function PlacedBet({ model, slip, stage }: QuoteProps<PlacedStage>) {
   const { thesisId, signedFirst, offer, offer: { quote } } = stage;
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
-  const bet = model.bets.find(({ id }) => id === thesisId); // once the node has reported it
+  // Once the node has reported it. A chain that is restored may give the id to another bet.
+  const bet = model.bets.find(({ quoteHash }) => quoteHash === offer.quoteHash);
   const isOver = bet !== undefined && isDecided(bet);
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
