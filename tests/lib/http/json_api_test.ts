@@ -98,6 +98,12 @@ for (const [type, status] of types) {
   });
 }
 
+Deno.test("createBodyReader: a Content-Encoding of identity, in any case, is no compression", async () => {
+  for (const [encoding, status] of [["Identity", 200], ["br", 415]] as const) {
+    assert.equal((await send(echoing(), "{}", { "content-encoding": encoding })).status, status);
+  }
+});
+
 Deno.test("createBodyReader: only a page of an allowed origin may send a body", async () => {
   const app = echoing(["https://app.example"]);
   for (const [origin, status] of [["https://app.example", 200], ["null", 403]] as const) {
