@@ -4,7 +4,7 @@ import { NetworkError } from "../../../../lib/client/mod.ts";
 import { listen } from "../../../../lib/http/listener.ts";
 import { request } from "../../../../lib/net/http_request.ts";
 import { createSocketOpener } from "../../../../services/console/page/data/open_socket.ts";
-import { eventually } from "../../../support/eventually.ts";
+import { eventually, nextTurn } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { freePort } from "../../../support/ports.ts";
 
@@ -37,4 +37,22 @@ Deno.test("createSocketOpener: after a failed WebSocket, opens none until the pr
   socket.close();
   await once(socket, "close");
   assert.equal(clock.pending, 0, "nothing more is requested");
+});
+
+Deno.test("createSocketOpener: an earlier request that fails later than the last one does not count", async () => {
+  const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const asked: Promise<void>[] = [];
+  const openSocket = createSocketOpener(() => {
+    const { promise } = answers[asked.length] ?? Promise.withResolvers<void>();
+    asked.push(promise);
+    return promise;
+  }, new FakeClock());
+  const fail = () => once(openSocket(`ws://127.0.0.1:${freePort()}`), "error");
+  for (let times = 0; times < 2; times++) await fail();
+  answers[1]?.resolve();
+  await nextTurn();
+  answers[0]?.reject(new Error("late"));
+  await nextTurn();
+  await fail(); // so it was opened
+  assert.equal(asked.length, 3);
 });
