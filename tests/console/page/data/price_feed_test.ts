@@ -152,7 +152,7 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
 });
 
 Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded again", async () => {
-  const { clock, feed, node, run } = setUp();
+  const { clock, serverClock, feed, node, deliver, run } = setUp();
   await run(5_000);
   await feed.historyOf(SYMBOL).readFrom(START_MS);
   const shown = () => {
@@ -170,6 +170,8 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   assert.equal(node.reverted, 1);
   await feed.historyOf(SYMBOL).readFrom(START_MS);
   assert.deepEqual(shown(), [START_MS, START_MS + 1_300, true]);
+  await deliver("fresh", 1_100); // the node's clock alone was set back
+  assert.equal(serverClock.now(), clock.now() - 1_100);
 });
 
 Deno.test("PriceFeed: history whose load a revert cut off is loaded from the chain as it is then", async () => {
