@@ -28,8 +28,8 @@ interface Sources {
   file?: SettingsFile | undefined;
 }
 
-/** The widest help, however wide the terminal is. */
-const HELP_WIDTH = 100;
+/** The width of the help, however narrow or wide the terminal is. */
+const HELP_WIDTH = { min: 80, max: 100 };
 
 /**
  * Parses arguments, environment and settings file by a table: flag, variable, file, default.
@@ -45,7 +45,8 @@ export function parseOptions<T extends OptionTable>(
   env: Environment,
   columns = 0,
 ): OptionsOf<T> {
-  const flags = readFlags(text, table, argv, Math.min(columns || HELP_WIDTH, HELP_WIDTH));
+  const { min, max } = HELP_WIDTH;
+  const flags = readFlags(text, table, argv, Math.min(Math.max(columns || max, min), max));
   const values: Record<string, unknown> = {};
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);

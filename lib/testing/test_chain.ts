@@ -296,7 +296,9 @@ export class TestChain implements AsyncDisposable {
  * @throws {NetworkError} `SERVICE_UNREACHABLE`
  */
 async function put(url: string, json: unknown) {
-  const options = { method: "PUT", headers: { "content-type": "application/json" }, agent: false };
+  const headers = { "content-type": "application/json" };
+  const signal = AbortSignal.timeout(PRICES_MS);
+  const options = { method: "PUT", headers, agent: false, signal };
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       request(url, options, resolve).on("error", reject).end(JSON.stringify(json));

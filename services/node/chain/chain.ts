@@ -312,7 +312,7 @@ export class Chain {
   /** Announces theses and stores the prices that decided them: others could be backfilled later. */
   #announceOutcomes(theses: readonly Thesis[]): void {
     for (const thesis of theses) this.#announceThesis(thesis);
-    if (theses.length > 0) this.#records.savePrices();
+    this.#records.savePrices(new Set(theses.map((thesis) => this.state.marketOf(thesis)!)));
   }
 
   #announceThesis(thesis: Thesis): void {

@@ -1,4 +1,4 @@
-import type { Markets } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
@@ -208,9 +208,9 @@ export class ChainRecords {
     this.#db.exec(`SAVEPOINT ${name}`);
   }
 
-  /** Stores the prices recorded so far, as part of a change. */
-  savePrices(): void {
-    this.commits.afterCommit(this.#prices.save());
+  /** Stores the prices recorded so far, by default of all markets, as part of a change. */
+  savePrices(markets?: Iterable<Market>): void {
+    this.commits.afterCommit(this.#prices.save(markets));
   }
 
   /** Returns to a savepoint and deletes later ones. */

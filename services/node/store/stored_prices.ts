@@ -20,12 +20,12 @@ export class StoredPrices {
   readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
   /** The last slot of each market that is stored. */
-  #stored: ReadonlyMap<Market, number>;
+  readonly #stored: Map<Market, number>;
 
   constructor(db: Database, markets: Markets, ringSlots: number) {
     this.#db = db;
     this.rings = new Map(markets.list.map((market) => [market, this.#load(market, ringSlots)]));
-    this.#stored = this.#newest();
+    this.#stored = new Map(Array.from(this.rings, ([market, ring]) => [market, lastSlotOf(ring)]));
   }
 
   /** Time of the newest price of all markets; 0 if there is none. */
@@ -38,11 +38,13 @@ export class StoredPrices {
     return this.#db.get("SELECT cell FROM prices WHERE market = ?", symbol) !== undefined;
   }
 
-  /** Writes new slots. @returns Marks them as stored; call it after the commit. */
-  save(): () => void {
-    const newest = this.#newest();
-    for (const [market, ring] of this.rings) {
-      const last = newest.get(market)!; // one for each
+  /** Writes new slots of markets. @returns Marks them as stored; call it after the commit. */
+  save(markets: Iterable<Market> = this.rings.keys()): () => void {
+    const saved: [market: Market, last: number][] = [];
+    for (const market of markets) {
+      const ring = this.rings.get(market)!; // one for each
+      const last = lastSlotOf(ring);
+      saved.push([market, last]);
       const firstUnstored = (this.#stored.get(market) ?? -1) + 1;
       const fromMs = Math.max(firstUnstored * SLOT_MS, ring.oldestMs);
       // A large ring of a new chain is empty before its first price.
@@ -54,12 +56,7 @@ export class StoredPrices {
       const oldestCell = cellOf(ring.oldestMs / SLOT_MS);
       this.#db.run("DELETE FROM prices WHERE market = ? AND cell < ?", market.symbol, oldestCell);
     }
-    return () => this.#stored = newest;
-  }
-
-  #newest(): Map<Market, number> {
-    const slotOf = ({ newestMs = -SLOT_MS }: PriceRing) => newestMs / SLOT_MS;
-    return new Map(Array.from(this.rings, ([market, ring]) => [market, slotOf(ring)]));
+    return () => saved.forEach(([market, last]) => this.#stored.set(market, last));
   }
 
   #load(market: Market, slots: number): PriceRing {
@@ -105,6 +102,11 @@ export class StoredPrices {
     const sql = "INSERT OR REPLACE INTO prices (market, cell, slots) VALUES (?, ?, ?)";
     this.#db.run(sql, market.symbol, cell, bytes);
   }
+}
+
+/** The slot of the newest price; -1 without one. */
+function lastSlotOf({ newestMs = -SLOT_MS }: PriceRing): number {
+  return newestMs / SLOT_MS;
 }
 
 function cellOf(slot: number): number {
