@@ -98,7 +98,7 @@ for (const [type, status] of types) {
   });
 }
 
-Deno.test("createBodyReader: a Content-Encoding of identity, in any case, is no compression", async () => {
+Deno.test("createBodyReader: accepts Content-Encoding identity, in any case", async () => {
   for (const [encoding, status] of [["Identity", 200], ["br", 415]] as const) {
     assert.equal((await send(echoing(), "{}", { "content-encoding": encoding })).status, status);
   }
