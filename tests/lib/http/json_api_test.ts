@@ -23,9 +23,20 @@ function echoing(origins?: string[], clock?: Clock): Hono {
   return newApi(origins).post("/", async (c) => c.json(await readBody(c, z.unknown())));
 }
 
+/** Sends a request. A body without a length is read in turns: the last one has ended too. */
+async function request(app: Hono, path: string, init: RequestInit): Promise<Response> {
+  const answer = await app.request(path, init);
+  await new Promise<void>(afterInput);
+  return answer;
+}
+
 /** Posts JSON. */
 async function send(app: Hono, body: BodyInit, headers?: HeadersInit): Promise<Response> {
-  return await app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
+  return await request(app, "/", {
+    method: "POST",
+    body,
+    headers: { ...JSON_TYPE, ...headers },
+  });
 }
 
 Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
@@ -94,7 +105,7 @@ for (const [type, status] of types) {
     const app = echoing();
     const headers = type === undefined ? undefined : { "content-type": type };
     const body = new TextEncoder().encode("{}");
-    assert.equal((await app.request("/", { method: "POST", body, headers })).status, status);
+    assert.equal((await request(app, "/", { method: "POST", body, headers })).status, status);
   });
 }
 
@@ -115,7 +126,7 @@ Deno.test("useJsonApi: with * every page may read answers and errors, and prefli
   const app = echoing();
   const ask = async (path: string, method: string, body?: string) => {
     const headers = { ...JSON_TYPE, origin: "https://any.example" };
-    const answer = await app.request(path, { method, headers, body: body ?? null });
+    const answer = await request(app, path, { method, headers, body: body ?? null });
     return [answer.status, answer.headers.get("access-control-allow-origin")];
   };
   assert.deepEqual(await ask("/", "POST", "{}"), [200, "*"]);
@@ -206,7 +217,6 @@ Deno.test("createBodyReader: a body of unknown length that comes byte by byte is
   const text = `"${"x".repeat(998)}"`;
   assert.equal((await sendIn(text, 1)).status, 413);
   assert.equal(await (await sendIn(text, 10)).json(), JSON.parse(text));
-  await new Promise<void>(afterInput); // the last turn has ended
 });
 
 Deno.test("createBodyReader: refuses an empty body as not JSON, with or without a length", async () => {
@@ -239,5 +249,4 @@ Deno.test("createBodyReader: others are served while many bodies come in pieces"
   assert.deepEqual(await Promise.all(answers), new Array(10).fill(200));
   clearInterval(served);
   assert(0 < most && most < 200, `${most} of 2,000 pieces were read in one turn`);
-  await new Promise<void>(afterInput); // the last turn has ended
 });
