@@ -194,7 +194,7 @@ Deno.test("RpcEndpoint: bodies over 8 KiB or of unknown length use the memory bu
 });
 
 Deno.test("RpcEndpoint: a request is open only after its body is complete", async () => {
-  const { post, openRequests, held } = scene();
+  const { post, openRequests, held, endpoint } = scene();
   const body = new TransformStream();
   const slow = post(body.readable);
   const caller = address("192.0.2.1");
@@ -205,6 +205,7 @@ Deno.test("RpcEndpoint: a request is open only after its body is complete", asyn
   await writer.write(new TextEncoder().encode(JSON.stringify(READ)));
   await writer.close();
   assert.deepEqual([(await slow).status, held.length], [200, 2]);
+  endpoint.stop();
 });
 
 Deno.test("RpcEndpoint: a large answer uses the memory budget until sent; without room only reads are refused", async () => {
