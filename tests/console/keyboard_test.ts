@@ -264,6 +264,20 @@ Deno.test(pageTest("the focus of a removed row stays in the list", async (visito
   assert.equal(await page.evaluate("document.activeElement === document.body"), true);
 }));
 
+/** The page gets no prices of the past. */
+async function withoutHistory(page: Page): Promise<void> {
+  await page.evaluateOnNewDocument(`{
+    const { fetch } = window;
+    window.fetch = (url, init) =>
+      String(init?.body).includes("core_getPriceHistory") ? new Promise(() => {}) : fetch(url, init);
+  }`);
+}
+
+Deno.test(pageTest("a box is suggested before prices of the past arrive", async (visitor) => {
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+}, withoutHistory));
+
 Deno.test(pageTest("a disabled button says why; a view opens at its top", async (visitor) => {
   const { page } = visitor;
   await visitor.sees(/Live/);

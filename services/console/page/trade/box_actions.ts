@@ -16,10 +16,9 @@ export const CHART = ".chart .area";
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
   const symbol = slip.symbol.peek();
   const price = feed.latest.peek()[symbol]?.price;
-  const history = feed.historyOf(symbol);
-  if (price === undefined || !history.isLoaded.peek()) return undefined;
+  if (price === undefined) return undefined;
   const times = timesOf(slip.fields.peek());
-  return suggestedDraft(price, history.series.secondMove(), times, kept);
+  return suggestedDraft(price, feed.historyOf(symbol).series.secondMove(), times, kept);
 }
 
 /**
@@ -29,7 +28,7 @@ export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): 
  */
 export function suggestBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
   const draft = suggestionOf(model, slip, keepsHeight ? slip.draft : undefined);
-  if (draft === undefined) return void model.announce("The prices are still being loaded.");
+  if (draft === undefined) return void model.announce("There is no price yet.");
   const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
   slip.edit(fieldsOf(draft));
   showChart();

@@ -56,7 +56,8 @@ export function createContentReader(
     if (slip.draft !== undefined || slip.isEmpty || isPriceWrong) drawn = slip.draft;
     const own = ownBox(slip, drawn, nowMs);
     const place = probe.place.peek();
-    const isFree = slip.isEmpty && own === undefined &&
+    // Before, its height could change a moment later.
+    const isFree = history.isLoaded.peek() && slip.isEmpty && own === undefined &&
       placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs);
     const suggested = isFree ? suggestionOf(model, slip) : undefined;
     return {
