@@ -63,6 +63,7 @@ export class ClockComparison {
       "CLOCKS_DIFFER",
       `The clock of this machine is wrong, or that of the core node: ${evidence}. Transactions ` +
         "wait until their deadline: synchronise both clocks (NTP)",
+      { retry: "later" },
     );
     if (this.#problem === undefined) {
       const { message } = problem;

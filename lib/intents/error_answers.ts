@@ -53,5 +53,6 @@ export const SUBMISSION_CODES = [
   ...STORE_CODES,
   "CHAIN_MISMATCH",
   "CHAIN_REWOUND",
+  "CLOCKS_DIFFER",
   "OUTCOME_UNKNOWN",
 ] as const;

@@ -94,7 +94,6 @@ export const operations = {
       200: { description: "The deposit is credited", body: depositAnswerSchema },
       ...failures(
         ...SUBMISSION_CODES,
-        "CLOCKS_DIFFER",
         "NONCE_USED",
         "SIGNER_UNAVAILABLE",
         "PERMISSION_DENIED",

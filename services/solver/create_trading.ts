@@ -86,6 +86,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     maxRisk: options.maxRisk,
     hedgeMs: options.hedgeDelayMs,
     strategy,
+    guard,
   });
   const preparation = new ExecutionPreparation({
     checks,

@@ -71,6 +71,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
     maxRisk: MAX_RISK,
     hedgeMs: 0,
     strategy,
+    guard: onlyChain(),
   });
   const shared = { checks, quoteSigner, chainId: CHAIN_ID, clock: systemClock };
   const preparation = new ExecutionPreparation({ ...shared, exposure, hedge });

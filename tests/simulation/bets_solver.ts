@@ -107,6 +107,7 @@ export class BetsSolver {
       maxRisk: EXPOSURE_MAX,
       hedgeMs: HEDGE_MS,
       strategy,
+      guard: onlyChain(),
     });
     const preparation = new ExecutionPreparation({
       checks,

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import type { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
@@ -19,6 +20,7 @@ export interface PreTradeChecksOptions {
   /** Usual duration of a hedge, in milliseconds: a quote must live that long. */
   hedgeMs: number;
   strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
+  guard: Pick<ChainGuard, "clocks">;
 }
 
 /** Checks one execution by itself; `ExposureLimit` checks it together with the others. */
@@ -78,13 +80,17 @@ export class PreTradeChecks {
     this.#options.strategy.recheck(quote, quote.payout, { isRecorded: true });
   }
 
-  /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
+  /**
+   * @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away, or
+   *   `CLOCKS_DIFFER`.
+   */
   requireTimeLeft({ deadline }: UnsignedQuote, neededMs: number): void {
-    const leftMs = deadline - this.#options.clock.now();
+    const { clock, guard } = this.#options;
+    const leftMs = deadline - clock.now();
     const isInTime = leftMs >= Math.max(0, neededMs); // false also if a time is NaN
-    if (!isInTime) {
-      throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });
-    }
+    if (isInTime) return;
+    // A clock that is known to be wrong proves nothing: another solver may execute the quote.
+    throw guard.clocks.problem ?? solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });
   }
 
   #requireRisk(quote: Quote): void {

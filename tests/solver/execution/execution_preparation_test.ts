@@ -157,10 +157,17 @@ Deno.test("ExecutionPreparation: a recorded execution that solver or user did no
   }));
 
 Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline", () =>
-  withRecorded(async ({ preparation, intent, exposure, clock }) => {
+  withRecorded(async ({ executor, preparation, intent, exposure, clock, clocks }) => {
     await preparation.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
+    const late = signed(clock, { payout: 109n }).execution;
     clock.jump(2_000);
+    // A clock that is known to be wrong proves nothing: another solver may execute both.
+    clocks.recordDifference("it is an hour ahead");
+    await assert.rejects(preparation.prepare(intent), { code: "OUTCOME_UNKNOWN" });
+    await assert.rejects(executor.execute(late), { code: "CLOCKS_DIFFER" });
+    clocks.recordAgreement();
+    await assert.rejects(executor.execute(late), { code: "DEADLINE_PASSED" });
     await assert.rejects(preparation.prepare(intent), IntentRefusedError);
   }));
 

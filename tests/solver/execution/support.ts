@@ -81,6 +81,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
     getAccount: (address: Address) => Promise.resolve(accountOf(address, 1_000n)),
   };
+  const guard = onlyChain();
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node,
@@ -89,9 +90,9 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     maxRisk: 50n,
     hedgeMs: 0,
     strategy,
+    guard,
   });
   const exposureLimit = new ExposureLimit(exposure);
-  const guard = onlyChain();
   const reservations = new ReservationTable(store, exposure);
   const releaser = new ReservationReleaser({
     store,
@@ -145,6 +146,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     exposure,
     clock,
     store,
+    clocks: guard.clocks,
     sent: submissionNode.sent,
     released,
     submitter,

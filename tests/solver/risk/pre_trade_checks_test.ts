@@ -12,6 +12,7 @@ import {
   type PricingStrategy,
 } from "../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { onlyChain } from "../../support/intents.ts";
 import { accountOf, market, nodePrice, solver, termsAt } from "../support.ts";
 
 const clock = new FakeClock();
@@ -37,6 +38,7 @@ function checks(
     maxRisk: 50n,
     hedgeMs: 50,
     strategy: { recheck() {} },
+    guard: onlyChain(),
     ...overrides,
   });
 }
