@@ -1,6 +1,9 @@
 /** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
 import { createRepairCommand } from "../../lib/intents/repair_command.ts";
-import { isFinal } from "../../lib/intents/intent.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import { readPages } from "../../lib/net/core_reader.ts";
+import { type Intent, isFinal } from "../../lib/intents/intent.ts";
+import { THESES_PAGE_MAX } from "../../lib/protocol/methods/reads.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import { options } from "./options.ts";
@@ -18,6 +21,7 @@ export const run = createRepairCommand({
   async repair({ node, clock }, intent) {
     const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
     if (!isFinal(intent.state)) {
+      if (await wasRepeated(node, intent)) return "present";
       const bet = `${usdcText(betAmount)} of ${user}, quote ${intent.key}`;
       return { line: `Unfinished: ${bet}: undo its hedge, if this database was replaced` };
     }
@@ -36,3 +40,16 @@ export const run = createRepairCommand({
     };
   },
 });
+
+/** Whether the chain has the bet of an intent that this database left unfinished. */
+async function wasRepeated(
+  node: Pick<CoreClient, "getTheses">,
+  { key, payload }: Intent,
+): Promise<boolean> {
+  const { user, solver } = decodeExecution(payload).quote;
+  const filter = { user, solver, limit: THESES_PAGE_MAX };
+  for await (const { theses } of readPages((cursor) => node.getTheses({ ...filter, cursor }))) {
+    if (theses.some(({ quoteHash }) => quoteHash === key)) return true;
+  }
+  return false;
+}

@@ -131,14 +131,18 @@ Deno.test("solver reconcile: binds no database, so that a wrong key leaves it to
   }));
 
 Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>
-  withBet(async ({ store, bet, reconcile }) => {
+  withBet(async ({ node, store, bet, reconcile }) => {
     const key = quoteHashOf(1);
     await insertReserved(store, { ...bet, key, transaction: null });
+    // Another was repeated after this database was replaced, and executed: it needs its hedge.
+    const repeated = thesisOf(2);
+    await insertReserved(store, { ...bet, key: repeated.quoteHash, transaction: null });
+    node.methods.set("core_getTheses", () => toWire({ theses: [repeated], nextCursor: null }));
     const { code, stdout } = await reconcile(systemClock, "--dry-run");
     assert.equal(
       stdout,
       `Unfinished: 10 USDC of ${user.address}, quote ${key}: undo its hedge, if this database ` +
-        "was replaced\n0 missing, 1 already present, 0 failed, 1 unfinished",
+        "was replaced\n0 missing, 2 already present, 0 failed, 1 unfinished",
     );
     assert.equal(code, 0);
   }));
