@@ -156,7 +156,7 @@ Deno.test("ExecutionPreparation: a recorded execution that solver or user did no
     return Promise.resolve();
   }));
 
-Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline", () =>
+Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline, unless the clock is known to be wrong", () =>
   withRecorded(async ({ executor, preparation, intent, exposure, clock, clocks }) => {
     await preparation.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
