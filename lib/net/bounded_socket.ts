@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
 // @ts-types="@types/ws"
 import { type ClientOptions, WebSocket as WsClient } from "ws";
-import type { CancelTimer, Clock } from "../clock.ts";
+import { type CancelTimer, type Clock, systemClock } from "../clock.ts";
 import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
@@ -11,6 +11,12 @@ import type { SocketLike } from "./reconnecting_socket.ts";
  * in a long burst nothing could be sent to clients and the frames would pile up.
  */
 const YIELD_EVERY_BYTES = 64 * 1024;
+
+/**
+ * Pause after as many bytes of a peer whose frames have turns of their own: their work may take 15
+ * ms, and an answer to others several turns. So such a peer may send 3 MB/s.
+ */
+const PAUSE_MS = 20;
 
 /** Ping interval; the pong has to arrive before the next ping. */
 const PING_EVERY_MS = 5_000;
@@ -22,8 +28,9 @@ interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
   /**
-   * Each frame has a turn of the event loop of its own, so that a peer which sends frames without
-   * end keeps nobody waiting. It costs time that many frames of a trusted peer would not be worth.
+   * Each frame has a turn of the event loop of its own, and a pause follows every 64 KiB, so that a
+   * peer which sends frames without end keeps nobody waiting. It costs time that many frames of a
+   * trusted peer would not be worth.
    */
   oneFrameATurn?: true;
   /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */
@@ -44,7 +51,9 @@ export class BoundedSocket implements SocketLike {
   readonly #client: WsClient;
   #tcp: Socket | undefined;
   readonly #clock: Clock | undefined;
+  readonly #oneFrameATurn: boolean;
   #cancelPing: CancelTimer | undefined;
+  #cancelPause: CancelTimer | undefined;
   /** Messages of this turn of the event loop wait in the connection. */
   #isCorked = false;
   /** Bytes of frames since the event loop last got a turn because of them. */
@@ -53,6 +62,7 @@ export class BoundedSocket implements SocketLike {
 
   constructor(url: string, { maxMessageBytes, oneFrameATurn, clock }: BoundedSocketOptions) {
     this.#clock = clock;
+    this.#oneFrameATurn = oneFrameATurn ?? false;
     // The types of `ws` do not know closeTimeout yet.
     const options: ClientOptions & { closeTimeout: number } = {
       perMessageDeflate: false,
@@ -73,6 +83,7 @@ export class BoundedSocket implements SocketLike {
     });
     this.#client.on("close", (code, reason) => {
       this.#cancelPing?.();
+      this.#cancelPause?.();
       this.onclose?.(
         new CloseEvent("close", { code, reason: reason.toString() || this.#error }),
       );
@@ -96,6 +107,8 @@ export class BoundedSocket implements SocketLike {
 
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
+    this.#cancelPause?.();
+    if (this.#client.isPaused) this.#client.resume();
     this.#flush();
     this.#client.close(code, reason);
     // Do not wait for the peer's close: a dead peer would keep the socket open for half a minute.
@@ -111,12 +124,17 @@ export class BoundedSocket implements SocketLike {
 
   #yieldIfDue(bytes: number): void {
     this.#bytesSinceYield += bytes;
-    if (this.#bytesSinceYield < YIELD_EVERY_BYTES || this.#client.isPaused) return;
+    const { isPaused, readyState } = this.#client;
+    if (this.#bytesSinceYield < YIELD_EVERY_BYTES || isPaused || readyState !== WsClient.OPEN) {
+      return;
+    }
     this.#client.pause();
-    setImmediate(() => {
+    const resume = () => {
       this.#bytesSinceYield = 0;
       this.#client.resume();
-    });
+    };
+    if (this.#oneFrameATurn) this.#cancelPause = systemClock.after(PAUSE_MS, resume);
+    else setImmediate(resume);
   }
 
   #keepAlive(): void {

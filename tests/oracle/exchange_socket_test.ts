@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { systemClock } from "../../lib/clock.ts";
+import { monotonicClock, systemClock } from "../../lib/clock.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import config from "../../deno.json" with { type: "json" };
@@ -69,6 +69,27 @@ Deno.test("ProviderConnection: an exchange that sends many short messages leaves
   });
   await hasAll;
   assert(mostInTurn <= 2, `${mostInTurn} messages came in one turn`);
+});
+
+Deno.test("ProviderConnection: an exchange that sends many long messages has to pause between them", async () => {
+  const messages = Array<string>(40).fill("x".repeat(32_768));
+  let received = 0;
+  let beganAtMs = 0;
+  const { promise: hasAll, resolve } = Promise.withResolvers<void>();
+  await using _exchange = connectTo(messages, {
+    onLost() {},
+    onFrameDropped() {
+      if (received === 0) beganAtMs = monotonicClock.now();
+      received += 1;
+      if (received === messages.length) resolve();
+    },
+  });
+  await hasAll;
+  const tookMs = monotonicClock.now() - beganAtMs;
+  assert(
+    tookMs >= 200,
+    `1.25 MiB took ${tookMs} ms, without 20 ms after each 64 KiB`,
+  );
 });
 
 /** Forwards what each connection of a listener sends to a port, and back. */
