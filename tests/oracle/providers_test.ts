@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import type { Frame, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
+import {
+  type Frame,
+  listOf,
+  type ReceivedTrade,
+} from "../../services/oracle/providers/provider.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
@@ -209,6 +214,16 @@ for (const provider of ADAPTERS) {
     }
   });
 }
+
+Deno.test("Providers: a list is refused at its first wrong item, without reading the others", () => {
+  const unread = {
+    get price(): string {
+      return assert.fail("It was read");
+    },
+  };
+  const { error } = listOf(z.object({ price: z.string() })).safeParse([{}, unread]);
+  assert.equal(error?.issues.length, 1);
+});
 
 Deno.test("Providers: subscribe to the channels of the spec in each exchange's format (oracle spec, Providers)", () => {
   const asked = ADAPTERS.map((provider) =>

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { binance } from "./binance.ts";
-import { createReader, isoTimeSchema, type Provider, readFrame, tradesFrame } from "./provider.ts";
+import {
+  createReader,
+  isoTimeSchema,
+  listOf,
+  type Provider,
+  readFrame,
+  tradesFrame,
+} from "./provider.ts";
 
 const readers = [
   createReader(
@@ -29,7 +36,7 @@ const readers = [
   createReader(
     z.object({
       type: z.literal("subscriptions"),
-      channels: z.array(z.object({ name: z.string(), product_ids: z.array(z.string()) })),
+      channels: listOf(z.object({ name: z.string(), product_ids: listOf(z.string()) })),
     }),
     ({ channels }) => ({
       kind: "acknowledged",

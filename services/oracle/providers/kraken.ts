@@ -1,12 +1,19 @@
 import { z } from "zod";
-import { createReader, isoTimeSchema, type Provider, readFrame, tradesFrame } from "./provider.ts";
+import {
+  createReader,
+  isoTimeSchema,
+  listOf,
+  type Provider,
+  readFrame,
+  tradesFrame,
+} from "./provider.ts";
 
 const readers = [
   createReader(
     z.object({
       channel: z.literal("trade"),
       type: z.literal("update"),
-      data: z.array(z.object({
+      data: listOf(z.object({
         symbol: z.string(),
         price: z.string(),
         trade_id: z.int(),
@@ -49,7 +56,7 @@ const readers = [
   createReader(
     z.object({
       channel: z.literal("status"),
-      data: z.array(z.object({ system: z.string() })).min(1),
+      data: listOf(z.object({ system: z.string() })).refine((data) => data.length > 0),
     }),
     ({ data }) => {
       const offline = data.find(({ system }) => system !== "online");

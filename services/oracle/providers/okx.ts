@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { createReader, type Frame, type Provider, readFrame, tradesFrame } from "./provider.ts";
+import {
+  createReader,
+  type Frame,
+  listOf,
+  type Provider,
+  readFrame,
+  tradesFrame,
+} from "./provider.ts";
 
 const millisecondsSchema = z.string().regex(/^\d{1,15}$/).transform(Number);
 
@@ -9,7 +16,7 @@ const readers = [
   createReader(
     z.object({
       arg: channelSchema,
-      data: z.array(z.object({ instId: z.string(), last: z.string(), ts: millisecondsSchema })),
+      data: listOf(z.object({ instId: z.string(), last: z.string(), ts: millisecondsSchema })),
     }),
     ({ data }) =>
       tradesFrame(data.map((ticker) => ({

@@ -92,6 +92,25 @@ export function createReader<S extends z.ZodType>(
   };
 }
 
+/**
+ * A list that is refused at its first wrong item. With an issue for each of them, a frame of 64 KiB
+ * takes 0.2 s, and an exchange that sends such frames leaves the node without prices.
+ */
+export function listOf<S extends z.ZodType>(item: S) {
+  return z.array(z.unknown()).transform((values, context): z.output<S>[] => {
+    const items: z.output<S>[] = [];
+    for (const value of values) {
+      const { success, data } = item.safeParse(value);
+      if (!success) {
+        context.addIssue("An item has another shape");
+        return z.NEVER;
+      }
+      items.push(data);
+    }
+    return items;
+  });
+}
+
 /** Reads JSON text with the first reader that accepts it. List the most frequent shape first. */
 export function readFrame(text: string, readers: readonly FrameReader[]): Frame {
   const value = tryParseJson(text);
