@@ -62,26 +62,12 @@ const problems: Record<string, Problem> = {
     text: /^Signs as 0x3C44.*, the development account solver: its key is publicly known$/,
     remedy: /^Use a key of your own/,
   },
-  "a missing keystore": {
-    argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
-    subject: "key",
-    level: "fail",
-    text: /^File none\.txt cannot be read: it does not exist$/,
-    remedy: /see rangemaker bridge --help$/,
-  },
   "a provider that is down": {
     argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
     subject: "okx",
     level: "warn",
     text: /^ws:\S+: No price: okx: not_opened: .* ECONNREFUSED /,
     remedy: /--provider-url okx=/,
-  },
-  "too few sources": {
-    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
-    subject: "start",
-    level: "fail",
-    text: /^For the reasons above$/,
-    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "a hedging service that is down": {
     argv: ["solver", "--hedge-url", `${deadUrl()}/hedge`],
