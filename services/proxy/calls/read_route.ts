@@ -1,6 +1,6 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../../../lib/json_text.ts";
-import type { ReadNode } from "../node/read_node.ts";
+import { type ReadNode, tryParseQuantity } from "../node/read_node.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
 import { textAfterIdOf } from "../shared/envelopes.ts";
@@ -35,8 +35,6 @@ const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
   ["eth_getStorageAt", 2],
   ["eth_getProof", 2],
 ]);
-
-const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
 export interface ReadRoute {
   node: ReadNode;
@@ -111,11 +109,7 @@ function blocksOf({ method, params }: Call): number[] | undefined {
     toBlock?: unknown;
     blockNumber?: unknown;
   } = typeof named === "object" && named !== null ? named : { blockNumber: named };
-  const numbers = [fromBlock, toBlock, blockNumber].map(numberOf)
+  const numbers = [fromBlock, toBlock, blockNumber].map(tryParseQuantity)
     .filter((number) => number !== undefined);
   return numbers.length === 0 ? undefined : numbers;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "string" && BLOCK_NUMBER.test(value) ? Number(value) : undefined;
 }

@@ -18,19 +18,20 @@ export interface Head {
   timestampS: number;
 }
 
-const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
+/** Exact as a number. */
+const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
 
 /** The head in a block, or in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
   // A schema would cost more than all the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;
   const { number, timestamp }: { number?: unknown; timestamp?: unknown } = block;
-  const height = quantity(number);
+  const height = tryParseQuantity(number);
   if (height === undefined) return undefined;
-  return { number: height, timestampS: quantity(timestamp) ?? 0 };
+  return { number: height, timestampS: tryParseQuantity(timestamp) ?? 0 };
 }
 
-function quantity(value: unknown): number | undefined {
+export function tryParseQuantity(value: unknown): number | undefined {
   return typeof value === "string" && QUANTITY.test(value) ? Number(value) : undefined;
 }
 
