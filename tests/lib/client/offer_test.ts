@@ -28,11 +28,6 @@ function refuses(code: string, field?: string) {
   };
 }
 
-Deno.test("requireGenuine: accepts a quote with the requested terms and the solver's signature", () => {
-  const quote = signed(terms);
-  assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
-});
-
 const CHANGES: Partial<UnsignedQuote>[] = [
   { user: DEV_ACCOUNTS.relayer.address },
   { base: terms.quote },
