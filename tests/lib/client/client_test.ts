@@ -9,6 +9,7 @@ import {
   isRangemakerError,
   NetworkError,
   NodeTimeoutError,
+  QuoteError,
   RangemakerClient,
   RpcError,
   ServiceError,
@@ -20,7 +21,7 @@ import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { quoteMessage, quoteToWire, type UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/json.ts";
@@ -64,6 +65,13 @@ const quoteRoutes: Routes = {
   "/solver/health": () => ({ solver: solver.address }),
 };
 
+/** A solver that signs these terms, whatever it was asked for. */
+function quoting(terms: UnsignedQuote): Routes {
+  const quoteHash = hashQuote(terms, CHAIN_ID);
+  const quote = quoteToWire({ ...terms, signature: solver.sign(quoteHash) });
+  return { ...quoteRoutes, "/solver/quote": () => ({ success: true, quote, quoteHash }) };
+}
+
 function executionOf(result: Record<string, unknown>): Routes {
   return { "/solver/execute": () => ({ success: true, result: { txHash, ...result } }) };
 }
@@ -97,17 +105,34 @@ Deno.test("quote: returns the solver's probability if it has a model, in an offe
   assert.equal((await client.execute(quoted, await client.sign(quoted))).thesisId, 7);
 });
 
+const CHANGES: Partial<UnsignedQuote>[] = [
+  { user: DEV_ACCOUNTS.relayer.address },
+  { base: terms.quote },
+  { quote: terms.base },
+  { lowerPrice: terms.lowerPrice + 1n },
+  { upperPrice: terms.upperPrice + 1n },
+  { betAmount: terms.betAmount + 1n },
+  { startTime: terms.startTime - 1 },
+  { endTime: terms.endTime + 1 },
+  { deadline: terms.deadline + 1 },
+];
+
+for (const change of CHANGES) {
+  const [field] = Object.keys(change);
+  Deno.test(`quote: a quote with another ${field} is refused, though the solver signed it`, async () => {
+    await using client = clientOf(quoting({ ...terms, ...change }));
+    await assert.rejects(client.quote(bet), (thrown) => {
+      return thrown instanceof QuoteError && thrown.code === "QUOTE_TERMS_MISMATCH" &&
+        thrown.details.field === field;
+    });
+  });
+}
+
 Deno.test("quote: the addresses of the client's markets may be in any case", async () => {
   const own = { ...terms, base: solver.address };
-  const quoteHash = hashQuote(own, CHAIN_ID);
-  const signed = quoteToWire({ ...own, signature: solver.sign(quoteHash) });
-  const routes = {
-    ...quoteRoutes,
-    "/solver/quote": () => ({ success: true, quote: signed, quoteHash }),
-  };
   const market = { symbol: bet.symbol, base: solver.address.toLowerCase() as Address, quote };
-  await using client = clientOf(routes, { markets: [market] });
-  assert.equal((await client.quote(bet)).quoteHash, quoteHash);
+  await using client = clientOf(quoting(own), { markets: [market] });
+  assert.equal((await client.quote(bet)).quoteHash, hashQuote(own, CHAIN_ID));
 });
 
 Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
