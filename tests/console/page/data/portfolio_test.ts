@@ -234,6 +234,7 @@ Deno.test("Portfolio: a watch that opens after the close is closed, and one that
     await nextTurn();
     const { watched } = client;
     clock.advance(60_000);
+    await nextTurn();
     assert.deepEqual([closed, client.watched, clock.pending], [opens ? 1 : 0, watched, 0]);
     assert.deepEqual(client.executed, [], "no bet is sent");
   }
