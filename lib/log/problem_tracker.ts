@@ -2,6 +2,10 @@
 export class ProblemTracker {
   #present: string | undefined;
 
+  get isPresent(): boolean {
+    return this.#present !== undefined;
+  }
+
   /** A problem is there. @returns Whether it has just begun: another one, or none, was there before. */
   begin(problem = ""): boolean {
     const isNew = problem !== this.#present;
@@ -11,7 +15,7 @@ export class ProblemTracker {
 
   /** No problem is there. @returns Whether one was there before. */
   end(): boolean {
-    const wasPresent = this.#present !== undefined;
+    const wasPresent = this.isPresent;
     this.#present = undefined;
     return wasPresent;
   }

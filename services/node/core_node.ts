@@ -189,7 +189,9 @@ export class CoreNode {
 
   #reportMissed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const cause = this.#checkpoints.aheadMs === undefined
+    const cause = this.#clockBehindLog.isPresent
+      ? "The clock was set back"
+      : this.#checkpoints.aheadMs === undefined
       ? "Process was blocked"
       : "The clock was set forward";
     this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {

@@ -30,7 +30,7 @@ export function createNodeMetrics({ symbols }: Markets) {
     ),
     checkpointsMissed: counter(
       "node_checkpoints_missed_total",
-      "Checkpoints skipped because the process was blocked or its clock was set forward.",
+      "Checkpoints skipped because the process was blocked or its clock was wrong.",
     ),
     pulls: counter(
       "node_oracle_pulls_total",

@@ -97,15 +97,20 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
       );
     })));
 
-Deno.test("Node: with the clock set back by an hour, known prices become stale after 3 s", () =>
-  withSteppedNode(async ({ stepped, clock, node }) => {
-    await stepped.run(1);
-    clock.setBy(-3_600_000);
-    clock.advance(2_000);
-    assert.equal((await healthOf(node.url)).oracle, "fresh");
-    clock.advance(3_000);
-    assert.equal((await healthOf(node.url)).oracle, "stale");
-  }));
+Deno.test("Node: with the clock set back by an hour, known prices become stale after 3 s; set right, it names the cause", () =>
+  withLogs("info", (records) =>
+    withSteppedNode(async ({ stepped, clock, node }) => {
+      await stepped.run(1);
+      clock.setBy(-3_600_000);
+      clock.advance(2_000);
+      assert.equal((await healthOf(node.url)).oracle, "fresh");
+      clock.advance(3_000);
+      assert.equal((await healthOf(node.url)).oracle, "stale");
+      clock.setBy(3_600_000);
+      await stepped.run(1);
+      const lines = records.map(({ message }) => message.join(""));
+      assert(lines.some((line) => /^The clock was set back: missed \d+ ms/.test(line)), `${lines}`);
+    })));
 
 Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
   const { clock, loop, seals } = startLoop();
