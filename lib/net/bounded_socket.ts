@@ -13,8 +13,8 @@ import type { SocketLike } from "./reconnecting_socket.ts";
 const YIELD_EVERY_BYTES = 64 * 1024;
 
 /**
- * Pause after as many bytes of a peer whose frames have turns of their own: their work may take 15
- * ms, and an answer to others several turns. So such a peer may send 3 MB/s.
+ * Pause after {@link YIELD_EVERY_BYTES} of a peer with `oneFrameATurn`. Its frames may take 15 ms of
+ * work, and answering others takes several turns. It limits such a peer to 3 MB/s.
  */
 const PAUSE_MS = 20;
 

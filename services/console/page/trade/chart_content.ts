@@ -56,7 +56,7 @@ export function createContentReader(
     if (slip.draft !== undefined || slip.isEmpty || isPriceWrong) drawn = slip.draft;
     const own = ownBox(slip, drawn, nowMs);
     const place = probe.place.peek();
-    // Before, its height could change a moment later.
+    // Until prices of the past are loaded, the height of a suggested box may still change.
     const isFree = history.isLoaded.peek() && slip.isEmpty && own === undefined &&
       placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs);
     const suggested = isFree ? suggestionOf(model, slip) : undefined;
