@@ -92,7 +92,6 @@ export class ProxyCore {
     const events = metrics.createHubEvents();
     const hub = new Hub({
       capacity: options.broadcastCapacity,
-      random: Math.random,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,

@@ -82,7 +82,6 @@ class HubWorld {
     this.#capacity = 1 + this.#below(CAPACITY_MAX);
     this.#hub = new Hub({
       capacity: this.#capacity,
-      random,
       maxSubscriptions: 10_000,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",

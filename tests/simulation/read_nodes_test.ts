@@ -99,7 +99,6 @@ class ReadNodesWorld {
     });
     this.#hub = new Hub({
       capacity: CAPACITY,
-      random,
       maxSubscriptions: 100,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",

@@ -70,7 +70,6 @@ export class ReadersWorld {
     this.#random = random;
     this.#hub = new Hub({
       capacity: 1 + this.#below(BURST_MAX),
-      random,
       maxSubscriptions: 10,
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",

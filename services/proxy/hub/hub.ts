@@ -1,4 +1,3 @@
-import type { RandomSource } from "../../../lib/random.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { CloseCode } from "../../../lib/http/web_socket.ts";
 import type { Limit } from "../shared/metrics.ts";
@@ -32,7 +31,6 @@ type HeadCheck = (block: unknown) => boolean;
 export interface HubOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
-  random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
   /** Most subscriptions at the node, not counting the shared feeds; see `subscription_limits.ts`. */
@@ -66,9 +64,8 @@ export class Hub {
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
-    const { random, subscribeTimeoutMs, maxSubscriptions } = options;
+    const { subscribeTimeoutMs, maxSubscriptions } = options;
     this.table = new SubscriptionTable({
-      random,
       subscribeTimeoutMs,
       maxSubscriptions,
       evict: (subscription) => this.#evict(subscription),

@@ -1,12 +1,9 @@
-import type { RandomSource } from "../../../lib/random.ts";
 import { type HubClient, HubSubscription, ListMap } from "./subscriptions.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
 interface SubscriptionTableOptions {
-  /** Makes the public id of a subscription whose id at the node is taken. */
-  random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   subscribeTimeoutMs: number;
   /** Most subscriptions at the node, not counting the shared feeds. */
@@ -88,7 +85,7 @@ export class SubscriptionTable {
     const source = this.#allTheses(client);
     const subscription = new HubSubscription(request, client, { kind: "filtered", source, filter });
     source.filtered.add(filter, subscription);
-    this.#setPublicId(subscription, this.#newId());
+    this.#setPublicId(subscription, randomId());
     return subscription;
   }
 
@@ -200,7 +197,7 @@ export class SubscriptionTable {
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;
     const isTaken = this.#publicIds.has(upstreamId);
-    this.#setPublicId(subscription, isTaken ? this.#newId() : upstreamId);
+    this.#setPublicId(subscription, isTaken ? randomId() : upstreamId);
   }
 
   #setPublicId(subscription: HubSubscription, publicId: string): void {
@@ -214,12 +211,9 @@ export class SubscriptionTable {
     if (publicId !== undefined) this.#publicIds.delete(publicId);
     this.#byKey.delete(request.key, subscription);
   }
+}
 
-  #newId(): string {
-    for (;;) {
-      let id = "0x";
-      while (id.length < 34) id += Math.floor(this.#options.random() * 16).toString(16);
-      if (!this.#publicIds.has(id)) return id;
-    }
-  }
+/** The public id of a subscription whose id at the node is taken, or that the node does not know. */
+function randomId(): string {
+  return `0x${crypto.getRandomValues(new Uint8Array(16)).toHex()}`;
 }

@@ -43,7 +43,6 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
       maxSubscriptions: 10_000,
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
-      random: () => 0.5,
       events: NO_EVENTS,
       ...overrides,
     });

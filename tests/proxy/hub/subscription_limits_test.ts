@@ -1,7 +1,6 @@
 /** Callers that subscribe as much as they can, beside newcomers and existing clients. */
 import assert from "node:assert/strict";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { seededRandom } from "../../../lib/random.ts";
 import { options } from "../../../services/proxy/options.ts";
 import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
@@ -21,7 +20,6 @@ class Crowd extends HubScene {
 
   constructor() {
     super({
-      random: seededRandom(1),
       maxSubscriptions: PLACES,
       events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });
@@ -115,7 +113,6 @@ class SmallHub extends HubScene {
 
   constructor(maxSubscriptions = 16) {
     super({
-      random: seededRandom(1),
       maxSubscriptions,
       events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });

@@ -37,7 +37,7 @@ class Scene extends HubScene<[string, Filter?]> {
   #grants = 0;
 
   constructor() {
-    super({ capacity: 64, random: Math.random, maxSubscriptions: PLACES });
+    super({ capacity: 64, maxSubscriptions: PLACES });
   }
 
   client(): HubClient {
