@@ -114,6 +114,5 @@ function cellOf(slot: number): number {
 }
 
 function checksumOf({ symbol }: Market, slot: number, price: bigint): number {
-  // Never 0, which stands for a slot without a price.
-  return crc32(`${symbol} ${slot} ${price}`) || 1;
+  return crc32(`${symbol} ${slot} ${price}`);
 }
