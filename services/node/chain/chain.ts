@@ -148,7 +148,7 @@ export class Chain {
   ): Block {
     this.#commits.commit(); // the block contains only committed transactions
     this.#recordPrices(dueMs, priceOf);
-    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#commits.failure === undefined) {
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
       this.#prunedAtMs = dueMs;
       this.#commits.tryChange(() => this.state.prune());
     }
