@@ -152,6 +152,9 @@ Deno.test("SubscriptionLimits: a shared subscription is charged to another clien
   assert.equal(scene.refused.length, 1);
   void scene.subscribe(other, "e");
   assert.equal(scene.refused.length, 2);
+  scene.hub.unsubscribe(other, "a");
+  void scene.subscribe(other, "e");
+  assert.equal(scene.refused.length, 2, "one that has ended counts no more");
 });
 
 Deno.test("SubscriptionLimits: a newcomer gets a place of the newest client with the most, but no pending one", () => {
