@@ -74,8 +74,9 @@ Deno.test("ConnectionError: shows a code or a message without an address", () =>
   }
 });
 
-Deno.test("HttpConnection: if an answer is incomplete, the request fails", async () => {
-  for (const text of [OK, `${OK}content-length: 3\r\n\r\nab`, `${CHUNKED}3\r\nabc\r\n`]) {
+Deno.test("HttpConnection: if an answer is incomplete, the request fails, and its bytes are freed", async () => {
+  const [short, large] = [3, SMALL_BYTES + 1].map((n) => `${OK}content-length: ${n}\r\n\r\nab`);
+  for (const text of [OK, short!, large!, `${CHUNKED}3\r\nabc\r\n`]) {
     await play(() => ({ pieces: [text], ends: true }), async (pool) => {
       await assert.rejects(pool.post("a", READ), failed("sent", /./));
     });
