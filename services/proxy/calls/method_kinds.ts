@@ -1,4 +1,3 @@
-import { NewestMap } from "../../../lib/newest_map.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodTable } from "../../../lib/protocol/methods/definition.ts";
 import type { Target } from "../shared/metrics.ts";
@@ -28,9 +27,6 @@ interface SubscriptionMethod {
   verb: "subscribe" | "unsubscribe";
 }
 
-/** Classified methods that are cached, the newest: callers choose names freely. */
-const CACHED_METHODS_MAX = 1_000;
-
 interface MethodKind {
   target: Target;
   /** Whether it changes nothing; never true for a write. */
@@ -43,7 +39,6 @@ interface MethodKind {
 export class MethodKinds {
   readonly #extraWrites: ReadonlySet<string>;
   readonly #extraLarge: ReadonlySet<string>;
-  readonly #cached = new NewestMap<string, MethodKind>(CACHED_METHODS_MAX);
 
   /**
    * @param extraWrites Further names that go to the write node.
@@ -56,21 +51,17 @@ export class MethodKinds {
 
   /** Write methods go to the write node, all others to the read node. */
   kindOf(method: string): MethodKind {
-    const cached = this.#cached.get(method);
-    if (cached !== undefined) return cached;
     const known = Object.hasOwn(KNOWN, method) ? KNOWN[method] : undefined;
     const isWrite = this.#extraWrites.has(method) || known?.access === "write" ||
       WRITE_VERB.test(method);
     const isPlainRead = !isWrite &&
       (known === undefined ? PLAIN_READ.test(method) : known.access === undefined);
-    const kind: MethodKind = {
+    return {
       target: isWrite ? "write" : "read",
       isPlainRead,
       hasLargeAnswer: this.#extraLarge.has(method) ||
         (known?.hasLargeAnswer ?? LARGE_ANSWER.test(method)),
     };
-    this.#cached.set(method, kind);
-    return kind;
   }
 }
 

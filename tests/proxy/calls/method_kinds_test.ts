@@ -62,12 +62,6 @@ Deno.test("MethodKinds: only methods known to change nothing are plain reads", (
   for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
 });
 
-Deno.test("MethodKinds: a method is cached although callers invented thousands of names before", () => {
-  const table = new MethodKinds();
-  for (let n = 0; n < 2_000; n += 1) table.kindOf(`x_invented${n}`);
-  assert.strictEqual(table.kindOf("eth_call"), table.kindOf("eth_call"));
-});
-
 Deno.test("tryParseSubscriptionMethod: recognises those of any namespace", () => {
   assert.deepEqual(tryParseSubscriptionMethod("eth_subscribe"), {
     namespace: "eth",
