@@ -421,7 +421,7 @@ Deno.test("ReadNodes: the waits between failed probes start over only after an a
   assert.equal(waitMs(), 500);
 });
 
-Deno.test("ReadNodes: a round without lag restarts the count of lagging rounds", () => {
+Deno.test("ReadNodes: a round without lag restarts the count of lagging rounds, and a removal that of good ones", () => {
   const { play, changes } = scene(3);
   play(1, [0, 0, 0]);
   for (let times = 0; times < 4; times += 1) {
@@ -432,4 +432,7 @@ Deno.test("ReadNodes: a round without lag restarts the count of lagging rounds",
   play(1, [0, undefined, 0]);
   play(1, [0, 9, 0]);
   assert.deepEqual(changes, []);
+  play(ROUNDS_TO_CHANGE, [0, 9, 0]);
+  play(ROUNDS_TO_CHANGE - 1, [0, 0, 0]);
+  assert.deepEqual(changes, [[1, true]]);
 });
