@@ -432,7 +432,7 @@ Deno.test("ReadNodes: a round without lag restarts the count of lagging rounds, 
   play(1, [0, undefined, 0]);
   play(1, [0, 9, 0]);
   assert.deepEqual(changes, []);
-  play(ROUNDS_TO_CHANGE, [0, 9, 0]);
+  play(ROUNDS_TO_CHANGE - 1, [0, 9, 0]);
   play(ROUNDS_TO_CHANGE - 1, [0, 0, 0]);
   assert.deepEqual(changes, [[1, true]]);
 });
