@@ -148,18 +148,13 @@ export class ReadNodes {
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
   countRead(node: ReadNode, outcome: { isFailed: boolean }): void {
     node.countRead(outcome);
-    if (!outcome.isFailed) this.onConnected(node);
-  }
-
-  /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
-  onConnected(node: ReadNode): void {
-    if (!this.hasSeveral) node.isDead = false;
+    if (!outcome.isFailed) this.#onConnected(node);
   }
 
   /** The WebSocket to a node is open. */
   onSocketOpened(node: ReadNode): void {
     node.onSocketOpened();
-    this.onConnected(node);
+    this.#onConnected(node);
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
@@ -219,6 +214,11 @@ export class ReadNodes {
       lastRound: others.flatMap(({ headLastRound }) => headLastRound ?? []),
       newest: others.flatMap(({ round, headLastRound }) => round.head ?? headLastRound ?? []),
     };
+  }
+
+  /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
+  #onConnected(node: ReadNode): void {
+    if (!this.hasSeveral) node.isDead = false;
   }
 
   #add(node: ReadNode): void {

@@ -327,7 +327,7 @@ Deno.test("ReadNodes: the reported state of a node", () => {
   assert.deepEqual(state(1), [undefined, false, "gone", undefined, 0, 0, 1]);
   nodes.onDied(at(0), "gone as well");
   assert.deepEqual(state(0).slice(1, 3), [false, "it does not answer"], "the last stays in");
-  nodes.onConnected(at(0));
+  nodes.onSocketOpened(at(0));
   assert(at(0).isDead, "of several, only a probe shows that one is back");
   assert.throws(() => scene(0), RangeError);
 });
@@ -378,13 +378,13 @@ Deno.test("ReadNodes: heads do not go back while the node that had the last one 
   assert(!nodes.onHead(at(1), { number: head() - 900, timestampS: 0 }));
 });
 
-Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection or answers a read", () => {
+Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a WebSocket or answers a read", () => {
   const { at, nodes } = scene(1);
   nodes.onHead(at(0), { number: 7, timestampS: 1 });
   nodes.onDied(at(0), "gone");
   assert.deepEqual([nodes.findNodeForBlocks([5]), nodes.findNodeForBlocks([9])], [at(0), at(0)]);
   assert.equal(nodes.isAnyAlive, false);
-  nodes.onConnected(at(0));
+  nodes.onSocketOpened(at(0));
   assert(nodes.isAnyAlive);
   nodes.onDied(at(0), "its HTTP port is away");
   nodes.countRead(at(0), { isFailed: true });
