@@ -208,10 +208,7 @@ class CommitWitness {
     const { node, isOnChain } = this.#options;
     if (intent.transaction === null) return true;
     const receipt = await node.getTransaction(intent.transaction.txHash);
-    if (receipt?.status === "committed") return true;
-    // Another transaction had done it before, and the node still says so.
-    const isSame = receipt !== null && JSON.stringify(receipt) === intent.receipt;
-    return isSame || await isOnChain(intent);
+    return receipt?.status === "committed" || await isOnChain(intent);
   }
 }
 

@@ -1,13 +1,14 @@
 import type { CoreClient } from "../net/core_client.ts";
-import { isNodeAway, NodeUnreachableError, nullIfUnsupported } from "../net/core_reader.ts";
+import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { SignedTransactionText } from "./intent.ts";
 
-/** The part of a core node that a submitter needs. Not every one can simulate. */
-export type SubmissionNode =
-  & Pick<CoreClient, "sendTransactionText" | "getTransaction">
-  & Partial<Pick<CoreClient, "simulateTransactionText">>;
+/** The part of a core node that a submitter needs. */
+export type SubmissionNode = Pick<
+  CoreClient,
+  "sendTransactionText" | "getTransaction" | "simulateTransactionText"
+>;
 
 /** What a node said when it was sent a transaction, or asked for its receipt. */
 export type NodeAnswer =
@@ -53,16 +54,14 @@ export async function askForReceipt(
 }
 
 /**
- * The receipt that a new transaction would get now. Null if the node does not say: it cannot
- * simulate, or refuses this one, such as for the time of a clock that is wrong.
+ * The receipt that a new transaction would get now. Null if the node refuses it, such as for the
+ * time of a clock that is wrong.
  */
 export async function simulate(
   node: SubmissionNode,
   { text, txHash }: SignedTransactionText,
 ): Promise<Receipt | null> {
-  if (node.simulateTransactionText === undefined) return null;
-  const simulated = node.simulateTransactionText(text, txHash);
-  const answer = await answerTo(() => nullIfUnsupported(simulated));
+  const answer = await answerTo(() => node.simulateTransactionText(text, txHash));
   if (answer.kind === "unknown") throw answer.cause;
   return answer.kind === "receipt" ? answer.receipt : null;
 }

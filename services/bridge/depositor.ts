@@ -9,7 +9,6 @@ import type { Submitter } from "../../lib/intents/submitter.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
 import { createUserSignatureCheck } from "../../lib/intents/user_signatures.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { nullIfUnsupported } from "../../lib/net/core_reader.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
@@ -66,7 +65,6 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
  * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
- * Undefined if the node cannot simulate.
  *
  * @throws {RangemakerError} If the node refuses for another reason, such as a key without
  *   permission, which proves nothing.
@@ -78,10 +76,9 @@ export async function isDepositOnChain(
   },
   intent: Intent,
   chainId: number,
-): Promise<boolean | undefined> {
+): Promise<boolean> {
   const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
-  const receipt = await nullIfUnsupported(node.simulateTransactionText(text, txHash));
-  if (receipt === null) return undefined;
+  const receipt = await node.simulateTransactionText(text, txHash);
   if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};

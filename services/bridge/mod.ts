@@ -9,7 +9,6 @@ import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { RECEIPTS_KEPT_MIN_MS } from "../../lib/protocol/constants.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
 import { openTransactionSigner } from "../../lib/cli/keystore.ts";
@@ -66,10 +65,7 @@ async function startWith(
   const guard = new ChainGuard({
     ...resources,
     node,
-    // A node that cannot simulate may have dropped the receipt of an older deposit.
-    isOnChain: async (intent) =>
-      await isDepositOnChain(resources, intent, chainId) ??
-        clock.now() > intent.updatedAtMs + RECEIPTS_KEPT_MIN_MS,
+    isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
   });
   const submitter = new Submitter({
     ...resources,

@@ -37,6 +37,7 @@ const instantNode: SubmissionNode = {
     return Promise.resolve({ txHash, status: "committed", blockNumber: 1 });
   },
   getTransaction: () => Promise.resolve(null),
+  simulateTransactionText: () => Promise.reject(new Error("No deposit is late")),
 };
 
 type Path = (store: IntentStore, submitter: Submitter) => Pick<Depositor, "deposit">;

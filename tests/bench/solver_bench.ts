@@ -52,6 +52,7 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
+  simulateTransactionText: () => Promise.reject(new Error("Bets are not simulated")),
   getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
   getAccount: () => Promise.resolve(accountOf(solver.address, 10n ** 18n)),
 } satisfies SubmissionNode & Record<string, unknown>;

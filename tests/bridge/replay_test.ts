@@ -68,12 +68,6 @@ test("sends a deposit again after its deadline, also if the node has a failed re
   assert.equal(node.credited.get(user.address), 25_000_000n);
 });
 
-test("a dry run shows what a node lacks that cannot simulate", async ({ node, replay }) => {
-  node.simulates = false;
-  const { stdout } = await replay("--dry-run");
-  assert.match(stdout, /^Missing: 25 USDC for 0x\w+, nonce 1$/m);
-});
-
 test("with another key and a database from before, a deposit that was sent again is present", async ({ node, replay, database }) => {
   const before = `${database}.before`;
   await Deno.copyFile(database, before);

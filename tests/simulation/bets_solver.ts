@@ -236,6 +236,7 @@ function nodeOf(world: BetsWorld) {
   return {
     sendTransactionText: (text: string) => world.call(() => world.submit(text)),
     getTransaction: (txHash: Hex) => world.call(() => ledger.findReceipt(txHash) ?? null),
+    simulateTransactionText: () => Promise.reject(new Error("Bets are not simulated")),
     url: "http://node",
     getHead: () => world.call(() => chain.head),
     getThesis: (id: number) => world.call(() => ledger.findThesis(id) ?? null),

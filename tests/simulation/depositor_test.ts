@@ -79,6 +79,10 @@ class World implements SubmissionNode {
     return this.#call(() => this.receipts.get(txHash) ?? null);
   }
 
+  simulateTransactionText(): Promise<Receipt> {
+    return Promise.reject(new RpcError(RpcCode.transactionRejected, "Refused"));
+  }
+
   readonly url = "http://node";
 
   probe(): Promise<void> {

@@ -34,8 +34,6 @@ export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<R
 export class FakeNode implements AsyncDisposable {
   /** What happens at `core_sendTransaction`. */
   behaviour: SendBehaviour = (apply) => apply();
-  /** Whether it has `core_simulateTransaction`: other nodes may not. */
-  simulates = true;
   priceState: "fresh" | "stale" = "fresh";
   /** The node answers every call as if it had paused. */
   paused = false;
@@ -150,7 +148,7 @@ export class FakeNode implements AsyncDisposable {
       throw new RpcError(this.refusesAllWith, "Refused by the test");
     }
     if (method === "core_sendTransaction") return await this.#send(param);
-    if (method === "core_simulateTransaction" && this.simulates) return this.#simulate(param);
+    if (method === "core_simulateTransaction") return this.#simulate(param);
     if (method === "core_getTransaction") {
       return this.#receipts.get(hash32Schema.parse(param)) ?? null;
     }

@@ -60,6 +60,11 @@ export class ScriptedNode {
     return await this.onLookup(txHash);
   }
 
+  /** Refuses every transaction that it is only asked about. */
+  simulateTransactionText(): Promise<Receipt> {
+    return Promise.reject(new RpcError(RpcCode.transactionRejected, "Refused"));
+  }
+
   getChainId(): Promise<number> {
     return Promise.resolve(this.id);
   }
