@@ -74,20 +74,25 @@ test("with another key and a database from before, a deposit that was sent again
   assert.match((await replay()).stdout, /1 sent again/);
   const key = DEV_ACCOUNTS.admin.privateKey;
   const options = ["--rpc-url", node.url, "--database", before, "--private-key", key];
-  const { code, stdout } = await runHere(["bridge", "replay", ...options]);
-  assert.deepEqual([code, stdout], [0, "0 sent again, 1 already present, 0 failed"]);
+  for (const [more, words] of [[["--dry-run"], "missing"], [[], "sent again"]] as const) {
+    const { code, stdout } = await runHere(["bridge", "replay", ...options, ...more]);
+    assert.deepEqual([code, stdout], [0, `0 ${words}, 1 already present, 0 failed`]);
+  }
   assert.equal(node.credited.get(user.address), 25_000_000n);
 });
 
-Deno.test("bridge replay: sends a deposit that was recorded and not finished, until its deadline", () =>
+Deno.test("bridge replay: sends a deposit that was recorded and not finished, until its deadline, and none that failed", () =>
   withFolder(async (folder) => {
     await using node = FakeNode.start();
     const database = `${folder}/bridge.sqlite`;
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
     const clock = new ShiftedClock(systemClock);
     const replay = () => runHere(["bridge", "replay", ...options], {}, clock);
-    node.loseTransactions();
     const bridge = await startTestBridge(node.url, { database });
+    node.refusal = "PERMISSION_DENIED";
+    assert.equal((await post(`${bridge.url}/deposit`, signedRequest({ nonce: 3n }))).status, 503);
+    node.refusal = undefined;
+    node.loseTransactions();
     for (const [nonce, lifeMs] of [[1n, 60_000], [2n, 10_000]] as const) {
       const request = signedRequest({ nonce, deadline: Date.now() + lifeMs });
       assert.equal((await post(`${bridge.url}/deposit`, request)).status, 504);
