@@ -97,8 +97,7 @@ export class ChainGuard {
     await store.requireWritable();
     this.#record = undefined;
     this.#check.clear();
-    const record = await store.records.update({ highestBlock: await this.#check() });
-    this.#record &&= record; // unless another check has failed since
+    await store.records.update({ highestBlock: await this.#check() });
   }
 
   /**
