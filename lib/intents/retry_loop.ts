@@ -59,7 +59,6 @@ export function createRetryLoop(
     running += 1;
     try {
       const { state } = await submitter.retry(intent);
-      failing.delete(key);
       log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
     } catch (thrown) {
       if (isProbe && submitter.isNodeLost || failing.has(key)) return;
@@ -91,9 +90,7 @@ export function createRetryLoop(
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && submitter.isNodeLost) break;
     }
-    const isAnyUnfinished = after > 0 || running > 0;
-    if (!isAnyUnfinished) failing.clear();
-    return isAnyUnfinished;
+    return after > 0 || running > 0;
   }
 
   return new PollingLoop({
