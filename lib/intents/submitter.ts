@@ -176,7 +176,7 @@ export class Submitter {
       await this.#options.guard.requireChain();
       this.#isNodeLost = false;
     } catch (thrown) {
-      if (!(thrown instanceof StoreError)) this.#isNodeLost = isNodeUnusable(thrown);
+      this.#isNodeLost = isNodeUnusable(thrown);
       throw thrown;
     }
   }
