@@ -186,7 +186,7 @@ export class ReservationTable {
       sql: SQL.one,
       values: [this.#store.service, key],
     }));
-    if (missed.length > 0) this.#addAll((yield missed).flat());
+    this.#addAll((yield missed).flat());
   }
 
   #addAll(rows: readonly unknown[]): void {
