@@ -25,9 +25,6 @@ export function createUserSignatureCheck(chainId: number, clock: Pick<Clock, "no
     try {
       requireSigner(what, digestFor(chainId), signature, expected);
     } catch (thrown) {
-      if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) {
-        throw thrown;
-      }
       if (!compared.tryAdd(clock.now())) throw thrown;
       const actual = KNOWN_CHAIN_IDS.find((id) => isSignedBy(expected, digestFor(id), signature));
       if (actual === undefined) throw thrown;
