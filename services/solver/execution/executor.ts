@@ -100,7 +100,7 @@ export class Executor {
       this.#checkSignature("User signature", hashFor, userSignature, quote.user);
       if (quote.user === quoteSigner.address) throw ownQuote(quote.user);
     } catch (thrown) {
-      if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
+      this.#options.checks.requireTimeLeft(quote, 0);
       throw thrown;
     }
   }
