@@ -37,8 +37,10 @@ Deno.test("ExposureBook: of bets that exclude each other the larger counts; abov
   const book = completeBook();
   for (const bet of [boxOf(1, 10n, 5n), boxOf(2, 20n, 7n)]) book.apply(bet);
   assert.deepEqual([book.total, book.exposure], [12n, 7n]);
+  assert.equal(book.correlatedRisk(boxOf(3, 20n, 1n), 0), 7);
   book.apply({ ...boxOf(2, 20n, 7n), status: "lost" });
   assert.equal(book.exposure, 5n);
+  assert.equal(book.correlatedRisk(boxOf(3, 20n, 1n), 0), 0);
   for (let id = 2; id <= READ_BETS_MAX; id++) book.apply(boxOf(id, 20n, 1n));
   assert.deepEqual([book.size, book.exposure], [10_000, 9_999n]);
   book.apply(boxOf(10_001, 20n, 1n));
