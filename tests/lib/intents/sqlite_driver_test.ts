@@ -46,6 +46,18 @@ test("a write fails while the file is locked and works afterwards", async (path)
   assert.equal((await store.insert(newIntent("a"))).inserted, true);
 });
 
+for (const file of ["", "-wal"]) {
+  test(`a write fails once intents.sqlite${file} is moved away, as no start would find it`, async (path) => {
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
+    await store.insert(newIntent("a"));
+    await Deno.rename(`${path}${file}`, `${path}.moved`);
+    await assert.rejects(store.insert(newIntent("b")), {
+      name: "StoreError",
+      message: /was removed, moved or replaced/,
+    });
+  });
+}
+
 test("the error for a file that cannot be opened names it", async (path) => {
   const message = new RegExp(`^Database ${path} cannot be opened: `);
   await Deno.writeTextFile(path, "this is no database, whatever its name says".repeat(100));
