@@ -87,7 +87,6 @@ export class ServiceRecords {
         const highestBlock = learned.resetBlock ??
           Math.max(before.highestBlock, learned.highestBlock ?? 0);
         const next = { genesis, signer, highestBlock };
-        if (recordChecksum(next) === recordChecksum(before)) return before;
         const values = [genesis, signer, highestBlock, recordChecksum(next), service];
         yield [{ sql: SQL.writeRecord, values }];
         return next;
