@@ -43,8 +43,7 @@ export class ChainReader {
 
   /**
    * The hash of the chain's first block. Two chains with the same id have different hashes, so a
-   * new hash shows that a development chain was reset: everything read before is outdated. Null if
-   * the node does not report it.
+   * new hash shows that a development chain was reset: everything read before is outdated.
    *
    * @example
    * ```ts
@@ -53,7 +52,7 @@ export class ChainReader {
    * const isReset = await client.genesisHash() !== before;
    * ```
    */
-  genesisHash(): Promise<Hex | null> {
+  genesisHash(): Promise<Hex> {
     return this.context.node.getGenesisHash();
   }
 

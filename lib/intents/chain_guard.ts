@@ -103,7 +103,7 @@ export class ChainGuard {
   /**
    * Checks the chain by its id, first block, height and commits.
    *
-   * @returns Number of the node's newest block; 0 if it reports none.
+   * @returns Number of the node's newest block.
    */
   async #checkChain(): Promise<number> {
     const { store, node, chainId, clock } = this.#options;
@@ -112,18 +112,18 @@ export class ChainGuard {
     const findingLost = this.#commits.findLost(askedAtMs - READ_NODE_LAG_MS);
     const answers = [
       node.getGenesisHash(),
-      nullIfUnsupported(node.getHead()),
+      node.getHead(),
       requireChainId(node, chainId),
     ] as const;
     // Also after the first failure, so that no request outlives a stop.
     await Promise.allSettled([findingLost, ...answers]);
     const [genesis, head] = await Promise.all(answers);
-    if (record.genesis === null && genesis !== null) {
+    if (record.genesis === null) {
       record = this.#record = await store.records.update({ genesis });
     }
     requireSameGenesis(node.url, genesis, record.genesis);
-    const number = head?.number ?? 0;
-    const isBehind = head !== null && number + READ_NODE_LAG_BLOCKS < record.highestBlock;
+    const { number } = head;
+    const isBehind = number + READ_NODE_LAG_BLOCKS < record.highestBlock;
     const evidence = isBehind
       ? `is at block ${number}, but was at block ${record.highestBlock} before`
       : await findingLost;
@@ -239,20 +239,13 @@ export async function requireSameChain(
   requireSameGenesis(node.url, await node.getGenesisHash(), genesis);
 }
 
-/** Number of a node's newest block; 0 if it does not report it. */
-export async function readNewestBlock(node: Pick<CoreClient, "getHead">): Promise<number> {
-  return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
-}
-
-function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | null): void {
+function requireSameGenesis(url: string, actual: Hex, expected: Hex | null): void {
   if (expected === null || actual === expected) return;
-  const has = actual === null
-    ? "does not report its first block"
-    : `has the chain that begins with ${actual}`;
   throw new WrongChainError(
     "CHAIN_MISMATCH",
-    `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
-      `with ${expected}, so nothing is submitted: if the node has lost its chain, restore it; ` +
+    `Core node at ${redactUrls(url)} has the chain that begins with ${actual}, but the database ` +
+      `belongs to the chain that begins with ${expected}, so nothing is submitted: ` +
+      "if the node has lost its chain, restore it; " +
       "otherwise set --rpc-url to a node of that chain (docs/runbooks.md, Another chain)",
     { details: { expected, actual } },
   );

@@ -26,7 +26,7 @@ export class ClockComparison {
     return this.#problem;
   }
 
-  /** Time of the node's newest block; 0 until it is known, Infinity if the node reports none. */
+  /** Time of the node's newest block; 0 until it is known. */
   get blockTimeMs(): number {
     return this.#blockTimeMs;
   }
@@ -35,10 +35,8 @@ export class ClockComparison {
    * Compares the time of the node's newest block. Only a block newer than the last observation
    * shows the node's clock: a chain may make no blocks while it is idle.
    */
-  observe(head: { number: number; timestampMs: number } | null, nowMs: number): void {
-    this.#blockTimeMs = head?.timestampMs ?? Infinity;
-    if (head === null) return;
-    const { number, timestampMs } = head;
+  observe({ number, timestampMs }: { number: number; timestampMs: number }, nowMs: number): void {
+    this.#blockTimeMs = timestampMs;
     const isNew = number > this.#lastNumber && nowMs - this.#lastObservedAtMs <= HEAD_AGE_MAX_MS;
     this.#lastNumber = number;
     this.#lastObservedAtMs = nowMs;

@@ -1,6 +1,6 @@
 /** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
-import { readNewestBlock, requireSameChain } from "./chain_guard.ts";
+import { requireSameChain } from "./chain_guard.ts";
 import { type Intent, type IntentOutcome, isFinal } from "./intent.ts";
 import { type IntentResources, openIntentResources } from "./intent_resources.ts";
 import { inspectStore } from "./open_store.ts";
@@ -159,7 +159,7 @@ async function repairAll(
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
       await requireSameChain(resources);
-      await store.records.update({ resetBlock: await readNewestBlock(node) });
+      await store.records.update({ resetBlock: (await node.getHead()).number });
     }
     return counts;
   } finally {

@@ -266,7 +266,7 @@ export class Submitter {
     const { text, txHash } = transactionOf(intent);
     const { node, clock, handler, transactions, guard } = this.#options;
     const agesMs = [clock.now(), guard.clocks.blockTimeMs]
-      .filter(Number.isFinite).map((nowMs) => nowMs - timestampOf(text));
+      .map((nowMs) => nowMs - timestampOf(text));
     // By both clocks: one that was set forward proves nothing.
     if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");

@@ -73,7 +73,7 @@ interface CoreReaderOptions {
   timeoutMs?: number;
 }
 
-const genesisSchema = z.nullable(z.object({ hash: hash32Schema }));
+const genesisSchema = z.object({ hash: hash32Schema });
 
 /**
  * Reads a core node by JSON-RPC over HTTP. Every method throws {@link RpcError} with the node's own
@@ -126,10 +126,9 @@ export class CoreReader {
       { minBetAmount: 0n, maxStartAheadMs: Infinity };
   }
 
-  /** Hash of the first block, which identifies the chain; null if the node does not report it. */
-  async getGenesisHash(): Promise<Hex | null> {
-    const asked = this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema);
-    return (await nullIfUnsupported(asked))?.hash ?? null;
+  /** Hash of the first block, which identifies the chain. */
+  async getGenesisHash(): Promise<Hex> {
+    return (await this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema)).hash;
   }
 
   /** The chain id of the node: also a cheap check that it is up. */

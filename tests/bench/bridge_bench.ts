@@ -46,7 +46,7 @@ const ours: Path = (store, submitter) =>
   new Depositor({
     store,
     submitter,
-    guard: onlyChain(),
+    guard: onlyChain(systemClock),
     findNodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, systemClock),
     chainId: CHAIN_ID,

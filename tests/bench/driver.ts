@@ -49,7 +49,7 @@ export async function withStore(
   const submitter = new Submitter({
     store,
     clock: systemClock,
-    guard: onlyChain(),
+    guard: onlyChain(systemClock),
     ...options,
   });
   try {

@@ -72,7 +72,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
     maxRisk: MAX_RISK,
     hedgeMs: 0,
     strategy,
-    guard: onlyChain(),
+    guard: onlyChain(systemClock),
   });
   const shared = { checks, quoteSigner, chainId: CHAIN_ID, clock: systemClock };
   const preparation = new ExecutionPreparation({ ...shared, exposure, hedge });
@@ -81,7 +81,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
       ...shared,
       ...executing,
       reservations: new ReservationTable(executing.store, exposure),
-      guard: onlyChain(),
+      guard: onlyChain(systemClock),
       preparation,
       exposureLimit: new ExposureLimit(exposure),
       releaseSettled: () => Promise.resolve(0),

@@ -26,7 +26,7 @@ class World {
   readonly submitted: Intent[] = [];
   readonly refused: unknown[] = [];
   outcome = COMMITTED;
-  readonly guard = onlyChain();
+  readonly guard = onlyChain(this.clock);
   readonly depositor = new Depositor({
     store: this.store,
     submitter: this,

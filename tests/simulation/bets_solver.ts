@@ -96,7 +96,7 @@ export class BetsSolver {
       reservations: { refresh: () => reservations.refresh().catch(dead) },
       book,
       node,
-      guard: onlyChain(),
+      guard: onlyChain(clock),
       clock,
     });
     const checks = new PreTradeChecks({
@@ -107,7 +107,7 @@ export class BetsSolver {
       maxRisk: EXPOSURE_MAX,
       hedgeMs: HEDGE_MS,
       strategy,
-      guard: onlyChain(),
+      guard: onlyChain(clock),
     });
     const preparation = new ExecutionPreparation({
       checks,
@@ -121,7 +121,7 @@ export class BetsSolver {
       store,
       node,
       clock,
-      guard: onlyChain(),
+      guard: onlyChain(clock),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {
         termsOf: (intent) => preparation.termsOf(intent),
@@ -140,7 +140,7 @@ export class BetsSolver {
       store,
       reservations,
       submitter: this.#submitter,
-      guard: onlyChain(),
+      guard: onlyChain(clock),
       preparation,
       checks,
       exposureLimit: new ExposureLimit(book),

@@ -158,7 +158,7 @@ class Bridge {
       store: ownStore,
       node,
       clock,
-      guard: onlyChain(),
+      guard: onlyChain(clock),
       transactions,
       handler: {
         termsOf: (intent) => requireDepositTerms(intent, CHAIN_ID),
@@ -168,7 +168,7 @@ class Bridge {
     this.depositor = new Depositor({
       store: ownStore,
       submitter: this.#submitter,
-      guard: { ...onlyChain(), requireChain: () => node.probe() },
+      guard: { ...onlyChain(clock), requireChain: () => node.probe() },
       findNodeRefusal: () => Promise.resolve(undefined),
       transactions,
       chainId: CHAIN_ID,

@@ -1,4 +1,5 @@
 import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../lib/clock.ts";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import {
   acceptedIntent,
@@ -35,10 +36,16 @@ export function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewI
   };
 }
 
-export function onlyChain(): SubmitterOptions["guard"] {
+export function onlyChain(clock: Pick<Clock, "now">): SubmitterOptions["guard"] {
   const clocks = new ClockComparison(getLogger("test"));
-  clocks.observe(null, 0);
-  return { requireChain: () => Promise.resolve(), onCommitted() {}, clocks };
+  return {
+    async requireChain() {
+      await Promise.resolve();
+      clocks.observe({ number: 0, timestampMs: clock.now() }, clock.now());
+    },
+    onCommitted() {},
+    clocks,
+  };
 }
 
 /** The end of an intent whose transaction was committed. */

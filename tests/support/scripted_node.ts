@@ -14,12 +14,10 @@ export const GENESIS: Hex = `0x${"01".repeat(32)}`;
 /** A node for submitting, in memory, with the test's answers. It commits what it gets by default. */
 export class ScriptedNode {
   readonly url = "http://user:secret@node";
-  genesis: Hex | null = GENESIS;
+  genesis: Hex = GENESIS;
   id = 1337;
   head = { number: 1_000, timestampMs: 0 };
   areRevertsAllowed = false;
-  /** An old node reports neither its head nor whether it allows reverts. */
-  isOld = false;
   /** What a question for the first block fails with. */
   genesisError: Error | undefined;
   readonly sent: Transaction[] = [];
@@ -69,7 +67,7 @@ export class ScriptedNode {
     return Promise.resolve(this.id);
   }
 
-  getGenesisHash(): Promise<Hex | null> {
+  getGenesisHash(): Promise<Hex> {
     this.asked.genesis += 1;
     if (this.genesisError !== undefined) return Promise.reject(this.genesisError);
     return Promise.resolve(this.genesis);
@@ -77,16 +75,11 @@ export class ScriptedNode {
 
   getHead() {
     this.asked.head += 1;
-    return this.#unlessOld(this.head);
+    return Promise.resolve(this.head);
   }
 
   allowsReverts(): Promise<boolean> {
-    return this.#unlessOld(this.areRevertsAllowed);
-  }
-
-  #unlessOld<T>(answer: T): Promise<T> {
-    if (!this.isOld) return Promise.resolve(answer);
-    return Promise.reject(new RpcError(RpcCode.methodNotFound, "No method"));
+    return Promise.resolve(this.areRevertsAllowed);
   }
 }
 

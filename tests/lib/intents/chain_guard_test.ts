@@ -56,16 +56,6 @@ test("a node with another chain id is refused, and no new store records its chai
   await assert.rejects(guard.refresh(), mismatch);
 });
 
-test("a node that does not report its chain is accepted only with a new store", async (world) => {
-  world.node.genesis = null;
-  const guard = world.newGuard();
-  await guard.requireChain();
-  world.node.genesis = GENESIS;
-  await askLater(world, guard);
-  world.node.genesis = null;
-  await assert.rejects(askLater(world, guard), /does not report its first block/);
-});
-
 test("services that share a database each have their own chain", async (world) => {
   await world.newGuard().requireChain();
   world.node.genesis = OTHER;
@@ -99,16 +89,6 @@ test("of two processes that meet different chains, the first binds the store, an
   const first = await records.update({ genesis: GENESIS, highestBlock: 10 });
   assert.deepEqual(first, { genesis: GENESIS, signer: null, highestBlock: 10 });
   assert.deepEqual(await records.update({ genesis: OTHER, highestBlock: 9 }), first);
-});
-
-test("on a node without block numbers, only receipts are checked", async (world) => {
-  await world.store.records.update({ genesis: GENESIS, highestBlock: 2_000 });
-  world.node.isOld = true;
-  const guard = world.newGuard();
-  await guard.refresh();
-  await world.commit("1");
-  world.node.receipts.clear();
-  await assert.rejects(refreshLater(world, guard), rewound);
 });
 
 test("a node without the newest committed receipt is CHAIN_REWOUND, also at start", async (world) => {

@@ -255,9 +255,9 @@ test("a clock that is set forward fails no transaction that the node may still c
     return rejectsAsAway();
   };
   const intent = await world.record("k", { lifeMs: 20_000 });
-  world.blockTime(world.clock.now());
   await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
   world.clock.setBy(3_600_000);
+  world.blockAheadMs = -3_600_000;
   await assert.rejects(world.submitter.retry(intent), /deadline passed before the node/);
   late[0]?.();
   assert.equal((await world.submitter.retry(intent)).state, "committed");
@@ -292,8 +292,8 @@ for (
     const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     world.node.onLookup = () => null;
-    world.blockTime(world.clock.now() + blockMs);
     world.clock.advance(ourMs);
+    world.blockAheadMs = blockMs - ourMs;
     assert.equal((await world.submitter.retry(intent)).failure?.code, "RECEIPT_DROPPED");
   });
 }
@@ -428,7 +428,7 @@ for (
     ["is away", new NodeUnreachableError("http://node", "test"), true],
     ["takes too long", new NodeTimeoutError("http://node", "eth_getBlockByNumber", 4_000), true],
     ["has paused", new RpcError(RpcCode.resourceUnavailable, "Paused"), true],
-    ["does not report its chain", new RpcError(RpcCode.methodNotFound, "No method"), false],
+    ["refuses to report its chain", new RpcError(RpcCode.internalError, "No block"), false],
     ["has another chain", new RangemakerError("CHAIN_MISMATCH", "Another chain"), false],
   ] as const
 ) {

@@ -16,7 +16,7 @@ import { withWorld, type World } from "./world.ts";
 const RETAIN_MS = 60_000;
 const FAILURE = { code: "LATE", message: "Late" };
 
-/** A node that reports no blocks. */
+/** A node whose clock holds nothing back. */
 const NO_CLOCK = { blockTimeMs: Infinity };
 
 /** Runs a test while the store is kept up. */

@@ -47,15 +47,12 @@ export class World implements AsyncDisposable {
   wasDoneBefore: (receipt: Receipt) => boolean = () => false;
   /** What a service finds on the chain without a receipt. */
   onChain = false;
+  /** How far the newest block is ahead of the clock. */
+  blockAheadMs = 0;
   /** The guard of the submitters. */
-  readonly guard = onlyChain();
+  readonly guard = onlyChain({ now: () => this.clock.now() + this.blockAheadMs });
   readonly submitter = this.newSubmitter();
   readonly retries = createRetryLoop(this.submitter, { ...this, random: () => 1 });
-
-  /** The submitters' guard learns the time of the newest block. */
-  blockTime(timestampMs: number): void {
-    this.guard.clocks.observe({ number: 1, timestampMs }, timestampMs);
-  }
 
   /** Resolves when nothing more happens before time passes. */
   async settled(): Promise<void> {

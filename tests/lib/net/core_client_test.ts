@@ -133,12 +133,11 @@ Deno.test("CoreClient: a slow node is NODE_TIMEOUT, a missing one NODE_UNREACHAB
   await assert.rejects(() => page.getChainId(), NodeUnreachableError);
 });
 
-Deno.test("CoreClient: the genesis hash is null only if the node reports none", async () => {
+Deno.test("CoreClient: the genesis hash is that of the first block", async () => {
   const hash = `0x${"ab".repeat(32)}`;
   const answers = [
     { answer: result({ hash }), expected: hash },
-    { answer: result(null), expected: null },
-    { answer: failure(-32601, "no such method"), expected: null },
+    { answer: result(null), expected: RpcError },
     { answer: failure(-32603, "internal error"), expected: RpcError },
     { answer: failure(-32002, "paused"), expected: RpcError },
     { answer: new Response("<html>"), expected: NodeUnreachableError },

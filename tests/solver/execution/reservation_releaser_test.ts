@@ -45,7 +45,7 @@ function createReservations(store: IntentStore) {
   const clock = new FakeClock();
   const book = new ExposureBook(undefined, decodeBet);
   const onNode = new Map<number, Thesis>();
-  const guard = onlyChain();
+  const guard = onlyChain(clock);
   const asked: number[] = [];
   const settled: string[] = [];
   const getThesis = (id: number) => {

@@ -81,7 +81,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
     getAccount: (address: Address) => Promise.resolve(accountOf(address, 1_000n)),
   };
-  const guard = onlyChain();
+  const guard = onlyChain(clock);
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node,

@@ -38,7 +38,7 @@ function checks(
     maxRisk: 50n,
     hedgeMs: 50,
     strategy: { recheck() {} },
-    guard: onlyChain(),
+    guard: onlyChain(clock),
     ...overrides,
   });
 }
