@@ -38,7 +38,6 @@ export function createHistoryReader(
     const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
     if (await isUndone(node, market, marketData.stateOf(market).history.newestMs ?? 0, to)) {
       marketData.reset(market);
-      nextFromMs.delete(market);
     }
     const known = marketData.stateOf(market);
     const nextMs = nextFromMs.get(market) ?? 0;
