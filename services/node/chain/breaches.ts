@@ -6,21 +6,19 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
  * takes about 2 ms.
  */
 export class BreachWatch {
-  /** Watched theses by id, including those whose window has not begun. */
-  readonly #watched = new Map<number, Thesis>();
+  /**
+   * Watched theses, including those whose window has not begun. One that is settled early, by a
+   * backfill, stays until its window ends or a price breaks it: that settles it no second time.
+   */
+  readonly #watched = new Set<Thesis>();
   /** Before this time no price from `#lower` to `#upper` breaks a thesis. */
   #safeUntilMs = Infinity;
   #lower: bigint | undefined;
   #upper: bigint | undefined;
 
   add(thesis: Thesis): void {
-    this.#watched.set(thesis.id, thesis);
+    this.#watched.add(thesis);
     this.#safeUntilMs = Math.min(this.#safeUntilMs, thesis.startTime);
-  }
-
-  /** Stops watching a settled thesis. */
-  remove(id: number): void {
-    this.#watched.delete(id);
   }
 
   /**
@@ -33,14 +31,14 @@ export class BreachWatch {
     const broken: Thesis[] = [];
     this.#safeUntilMs = Infinity;
     this.#lower = this.#upper = undefined;
-    for (const thesis of this.#watched.values()) {
-      const { id, startTime, endTime, lowerPrice, upperPrice } = thesis;
+    for (const thesis of this.#watched) {
+      const { startTime, endTime, lowerPrice, upperPrice } = thesis;
       if (time < startTime) {
         this.#safeUntilMs = Math.min(this.#safeUntilMs, startTime);
       } else if (time >= endTime) {
-        this.#watched.delete(id);
+        this.#watched.delete(thesis);
       } else if (isOutside(price, lowerPrice, upperPrice)) {
-        this.#watched.delete(id);
+        this.#watched.delete(thesis);
         broken.push(thesis);
       } else {
         if (this.#lower === undefined || lowerPrice > this.#lower) this.#lower = lowerPrice;

@@ -64,7 +64,6 @@ export class ChainState {
    */
   applyOutcome({ id, status }: Thesis, outcome: Outcome, atMs: number): Thesis | undefined {
     const thesis = this.ledger.applyOutcome(id, outcome, atMs);
-    if (outcome.status !== "needs_backfill") this.historyOf(thesis).breaches.remove(id);
     return thesis.status === status ? undefined : thesis;
   }
 
