@@ -84,6 +84,12 @@ Deno.test("JumpGuard: if sources agreed exactly, one may move by 10 basis points
   assert(!guard.accepts(60_061n * USD, [60_061n * USD], START + 20));
 });
 
+Deno.test("JumpGuard: the spread of two sources is all of their distance", () => {
+  const guard = new JumpGuard();
+  assert(guard.accepts(60_000n * USD, [59_900n * USD, 60_100n * USD], START));
+  assert(guard.accepts(59_900n * USD, [59_900n * USD], START + 10));
+});
+
 Deno.test("JumpGuard: a wide spread counts for 10 to 20 s", () => {
   const accepts = guardAfterFour();
   assert(accepts(1, 58_000, 58_000, 62_000, 62_000));
