@@ -98,6 +98,8 @@ Deno.test("RequestBodies: a body of the maximum size is read, a byte more is ref
     for (const bytes of [MAX_BYTES, 1]) await inPieces.send(bytes);
     if (!inPieces.isCancelled) inPieces.end();
     assert.equal(await refused, 413);
+    scene.clock.advance(FIRST_BYTES_MS);
+    assert.deepEqual(scene.refusals, [], "none was slow");
     scene.stop();
   }
   const scene = new Scene();
