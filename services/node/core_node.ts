@@ -247,7 +247,6 @@ export class CoreNode {
       clock,
       records: this.#storage.records,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
-      randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });
   }
 

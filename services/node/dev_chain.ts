@@ -27,8 +27,6 @@ interface DevChainOptions {
   records: ChainRecords;
   /** Called after the clock was moved: the next checkpoint follows this one. */
   continueAfter(headMs: number): void;
-  /** A random external transaction hash for a deposit without one. */
-  randomHash(): Hex;
 }
 
 /** The time after a move. */
@@ -59,14 +57,15 @@ export class DevChain {
 
   /** Deposits as the development relayer, so that the money counts as issued and is recorded. */
   faucet(user: Address, amount: bigint): Receipt {
-    const { chain, clock, randomHash } = this.#options;
+    const { chain, clock } = this.#options;
+    const externalTxHash: Hex = `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`;
     const tx = {
       type: "Deposit" as const,
       timestamp: clock.now(),
       from: this.#relayer.address,
       user,
       amount,
-      externalTxHash: randomHash(),
+      externalTxHash,
     };
     const signature = this.#relayer.sign(hashTransaction(tx, chain.chainId));
     return chain.submit({ ...tx, signature });

@@ -18,13 +18,11 @@ const OUTSIDE = 3_300_000_000n;
 function startChain(options: ConstructorParameters<typeof MemoryChain>[0] = {}) {
   const test = MemoryChain.funded({ ringBufferSize: 16_384, ...options }, 50_000_000n);
   const continued: number[] = [];
-  let deposits = 1_000;
   const dev = new DevChain({
     chain: test.chain,
     clock: test.travelClock,
     records: test.records,
     continueAfter: (headMs) => void continued.push(headMs),
-    randomHash: () => hashOf(deposits += 1),
   });
   return { test, dev, continued };
 }
