@@ -194,18 +194,21 @@ Deno.test("WsClient: large messages use the memory budget until answered, and ar
   assert.equal(budget.used, 0);
 });
 
-Deno.test("WsClient: messages of an address share one limit, without pending subscribes", async () => {
-  const { open, receive, frames, openRequests, caller, metric } = scene();
+Deno.test("WsClient: messages of an address share one limit, without subscribes", async () => {
+  const { open, receive, grant, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
-  void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
+  const subscribed = receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
   const read = receive(call(2, "eth_getBalance"));
   await receive(call(3, "eth_getBalance"));
   const [refusal] = frames();
   assert.deepEqual([open.length, refusal?.id, refusal?.error?.code], [1, 3, -32005]);
-  assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 1);
+  grant();
+  await subscribed;
+  await receive(call(4, "eth_getBalance"));
+  assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 2);
   open[0]?.answer.resolve({ status: 200, body: "{}" });
   await read;
-  void receive(call(4, "eth_getBalance"));
+  void receive(call(5, "eth_getBalance"));
   assert.equal(open.length, 2);
 });
 
