@@ -158,8 +158,6 @@ export function addOption(parser: Parser, key: string, spec: OptionSpec): void {
   parser.addOption(option);
   if (spec.kind.negatable) {
     parser.addOption(new Option(`--no-${option.name()}`, `same as --${option.name()}=false`));
-    // Otherwise commander takes the presence of --no-… as a default of true.
-    parser.setOptionValue(attribute, undefined);
   }
 }
 
