@@ -274,7 +274,6 @@ function describeMisuse({ code, message }: CommanderError, table: OptionTable): 
     const [, words] = EXCESS_ARGUMENTS.exec(message) ?? [];
     return `Unexpected argument '${words}'`;
   }
-  if (code !== "commander.unknownOption") return oneLine(message);
   // The text after the = may be a secret.
   const [, name = ""] = UNKNOWN_OPTION.exec(message) ?? [];
   if (name === "-") return "A flag of one letter takes no value: leave out '=' and what follows it";
