@@ -117,7 +117,6 @@ function readFlags(
 }
 
 function examplesText(text: CommandText): string {
-  if (text.examples.length === 0) return "";
   const rows = text.examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`);
   return `\nExamples:\n${rows.join("\n")}`;
 }
