@@ -1,14 +1,10 @@
 /** The normal distribution, to about 15 digits (G. West, "Better approximations", 2005). */
 
-/** Beyond this many deviations the tail is below the smallest double. */
-const TAIL_MAX = 37;
-
 /** Above this, a continued fraction replaces the rational approximation. */
 const RATIONAL_MAX = 5 * Math.SQRT2;
 
 /** Probability of less than `-z`, for `z` at least 0. */
 function lowerTail(z: number): number {
-  if (z > TAIL_MAX) return 0;
   const density = Math.exp(-z * z / 2);
   if (z < RATIONAL_MAX) {
     return density * numerator(z) / denominator(z);
