@@ -215,7 +215,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const share = (endMs - firstMs) / durationMs;
     const range = this.#rangeOfMinute(candle, before, share);
     const usual = range / this.#season.factorAt(timeMs);
-    this.#memory.add(this.#endMs === 0 ? 0 : endMs - this.#endMs, usual, share);
+    this.#memory.add(endMs - this.#endMs, usual, share);
     this.#season.add(timeMs, share * durationMs, range);
     this.#historyMs += share * durationMs;
     this.#endMs = endMs;
