@@ -31,7 +31,6 @@ export class Pinch {
 
   up(pointerId: number): void {
     this.#fingers.delete(pointerId);
-    if (this.#distance() === undefined) this.#start = undefined;
   }
 
   /** The distance of the first two fingers; undefined if there are fewer. */
