@@ -78,7 +78,6 @@ export class PressLock {
 
   /** The user has gone on, and knows the button. */
   end(): void {
-    this.#cancel();
     this.isLocked.value = false;
   }
 
