@@ -273,7 +273,6 @@ export class BetSlip {
   #recover({ bet: { offer, isChecking }, outcome }: ResolvedBet): void {
     const { name } = this.stage.value;
     if (name === "sending" || name === "signing") return;
-    if (outcome.name === "refused" && !isChecking) return;
     const { lowerPrice, upperPrice } = offer.quote;
     const { draft } = this;
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
