@@ -135,7 +135,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#slotMoves = CANDLE_MS / SLOT_MS * moving;
     this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
-    if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
+    if (candle !== undefined) this.addCandle(candle, candle.firstMs);
     // The state for a restart contains the windows of these slots, but not their recent range.
     if (timeMs <= this.#slotMs) return;
     const bar = { endMs: timeMs, high: value, low: value, close: value };
@@ -148,10 +148,29 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#slotMs = timeMs;
   }
 
-  /** Adds a candle of a minute; one that is not later than all before is ignored. */
-  addCandle(candle: Candle): void {
-    this.#slotMoves = undefined;
-    this.#addMinute(candle);
+  /**
+   * Adds a candle of a minute; one that is not later than all before is ignored.
+   *
+   * @param firstMs First known price of the minute.
+   */
+  addCandle(candle: Candle, firstMs = candle.timeMs): void {
+    const { timeMs, durationMs, high, low, close } = candle;
+    if (timeMs < this.#endMs) return;
+    const endMs = timeMs + durationMs;
+    const before = timeMs === this.#endMs ? this.#close : undefined;
+    const share = (endMs - firstMs) / durationMs;
+    const range = this.#rangeOfMinute(candle, before, share);
+    const usual = range / this.#season.factorAt(timeMs);
+    this.#memory.add(endMs - this.#endMs, usual, share);
+    this.#season.add(timeMs, share * durationMs, range);
+    this.#historyMs += share * durationMs;
+    this.#endMs = endMs;
+    this.#close = close;
+    for (const outcomes of this.#candleOutcomes) {
+      if (before === undefined) outcomes.discardOpen();
+      outcomes.observe({ endMs, high, low, close });
+      this.#beginWindowIfDue(outcomes, endMs, durationMs, close);
+    }
   }
 
   /** End of the newest candle, Unix milliseconds; 0 before the first. */
@@ -206,27 +225,6 @@ export class MarketVolatility implements VolatilityForecaster {
     };
   }
 
-  /** @param firstMs First known price of the minute. */
-  #addMinute(candle: Candle, firstMs = candle.timeMs): void {
-    const { timeMs, durationMs, high, low, close } = candle;
-    if (timeMs < this.#endMs) return;
-    const endMs = timeMs + durationMs;
-    const before = timeMs === this.#endMs ? this.#close : undefined;
-    const share = (endMs - firstMs) / durationMs;
-    const range = this.#rangeOfMinute(candle, before, share);
-    const usual = range / this.#season.factorAt(timeMs);
-    this.#memory.add(endMs - this.#endMs, usual, share);
-    this.#season.add(timeMs, share * durationMs, range);
-    this.#historyMs += share * durationMs;
-    this.#endMs = endMs;
-    this.#close = close;
-    for (const outcomes of this.#candleOutcomes) {
-      if (before === undefined) outcomes.discardOpen();
-      outcomes.observe({ endMs, high, low, close });
-      this.#beginWindowIfDue(outcomes, endMs, durationMs, close);
-    }
-  }
-
   /** @param share How much of the minute is known; its range is extrapolated. */
   #rangeOfMinute(candle: Candle, before: number | undefined, share: number): number {
     const moves = this.#movesPerMinute;
@@ -263,8 +261,7 @@ export class MarketVolatility implements VolatilityForecaster {
    * @param seasonFromMs The seasons are those from then to the end of the horizon.
    */
   #logDeviation(nowMs: number, horizonMs: number, seasonFromMs = nowMs): number | undefined {
-    const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
-    const perMinute = this.#memory.logRangeOver(horizonMs, recent);
+    const perMinute = this.#memory.logRangeOver(horizonMs, this.#recent.meanRange);
     if (perMinute === undefined) return undefined;
     const square = this.#season.meanSquareFactor(seasonFromMs, nowMs + horizonMs);
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
