@@ -96,8 +96,8 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #candleOutcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
   readonly #recent: RecentRange;
-  /** Moves per minute by the newest slots; undefined while there are only candles. */
-  #slotMoves: number | undefined;
+  /** By the newest slots, once there are any. */
+  #movesPerMinute = CANDLE_MOVES;
   #slotMs: number;
   #historyMs: number;
   #endMs: number;
@@ -132,7 +132,7 @@ export class MarketVolatility implements VolatilityForecaster {
   addSlot(timeMs: number, price: bigint, stillShare = 0): void {
     const value = Number(price);
     const moving = Math.max(MOVING_MIN, 1 - stillShare);
-    this.#slotMoves = CANDLE_MS / SLOT_MS * moving;
+    this.#movesPerMinute = CANDLE_MS / SLOT_MS * moving;
     this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.addCandle(candle, candle.firstMs);
@@ -245,10 +245,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
     outcomes.begin({ nowMs, price, base, moves: this.#movesIn(outcomes.horizonMs) });
-  }
-
-  get #movesPerMinute(): number {
-    return this.#slotMoves ?? CANDLE_MOVES;
   }
 
   #movesIn(durationMs: number): number {
