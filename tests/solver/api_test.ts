@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { toWire } from "../../lib/json.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
@@ -16,6 +17,8 @@ import {
   quoteOnPrices,
   quoteRequest,
   SPOT,
+  startFundedNode,
+  startTestSolver,
   thesisOf,
   untilComplete,
   user,
@@ -122,7 +125,7 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     assert.equal((await estimate(BET.betAmount)).status, 200);
   }, { maxExposure: BOUND }));
 
-Deno.test("Solver: unfinished executions of the last run are included in the exposure from the start", () =>
+Deno.test("Solver: unfinished executions of the last run are included in the exposure from the start, and a dry run does not submit them", () =>
   withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
     let risk = 0n;
@@ -133,6 +136,13 @@ Deno.test("Solver: unfinished executions of the last run are included in the exp
       assert.equal((await post(`${url}/execute`, body)).body.code, "OUTCOME_UNKNOWN");
       assert.equal((await viewOf(url)).exposure, risk);
     }, { database });
+    await using unused = startFundedNode();
+    const clock = new ShiftedClock(systemClock);
+    clock.shift(5_000); // so that they are due
+    const dry = await startTestSolver(unused, { database, dryRun: true }, clock);
+    await viewOf(dry.url);
+    await dry.stop();
+    assert.equal(unused.received.length, 0);
     await withSolver(async ({ url }, node) => {
       assert.equal((await viewOf(url)).exposure, risk);
       await eventually("the execution taken up", () => node.committed[0]);
