@@ -240,12 +240,15 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
   }
   assert.equal((await settled).status, "lost");
   assert(socket.closed);
-  const watched = client.watch({}, { solver: solver.address });
-  await subscribed(network, 2);
-  (await watched).close();
+  for (const [index, party] of [undefined, { solver: solver.address }].entries()) {
+    const watched = client.watch({}, party);
+    await subscribed(network, 2 + index);
+    (await watched).close();
+  }
   const party = z.object({ user: z.string().optional(), solver: z.string().optional() });
   const parties = asked.map((params) => z.tuple([party]).parse(params));
-  assert.deepEqual(parties.flat(), [{ user: wallet.address }, { solver: solver.address }]);
+  const own = { user: wallet.address };
+  assert.deepEqual(parties.flat(), [own, own, { solver: solver.address }]);
 });
 
 Deno.test("settled: follows a thesis of another user, and returns a known outcome at once", async () => {
