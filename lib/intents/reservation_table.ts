@@ -100,7 +100,6 @@ export class ReservationTable {
   }
 
   *#record(batch: readonly AdmissionRequest[]): SqlSteps<AdmissionResult[]> {
-    if (batch.length === 0) return [];
     const inFlight = yield* this.#takeTurn(batch);
     yield* this.#decide(batch, inFlight);
     const refused = batch.filter(isRefused);
