@@ -407,12 +407,13 @@ Deno.test("ReservationTable on SQLite: after a failed transaction, a decision do
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));
 
-Deno.test("ReservationTable on SQLite: a damaged row fails its own insertion, and no other of the transaction", () =>
+Deno.test("ReservationTable on SQLite: a damaged reservation does not count, and a damaged row fails its own insertion, and no other of the transaction", () =>
   withFolder(async (folder) => {
     const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
     await using store = new IntentStore(driver, "test");
     const count = new Count(10);
     await store.insert(newIntent("damaged"));
+    await insertReserved(store, newIntent("damaged too"));
     await driver.write(`UPDATE intents SET "user" = 'eve'`, []);
     const batch = ["a", "damaged", "b"].map((key) => count.reserve(store, key, 1));
     const answers = await Promise.allSettled(batch);
