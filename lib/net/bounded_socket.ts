@@ -105,12 +105,12 @@ export class BoundedSocket implements SocketLike {
     this.#client.send(text); // throws without a connection
   }
 
-  close(code?: number, reason?: string): void {
+  close(): void {
     this.#cancelPing?.();
     this.#cancelPause?.();
     if (this.#client.isPaused) this.#client.resume();
     this.#flush();
-    this.#client.close(code, reason);
+    this.#client.close();
     // Do not wait for the peer's close: a dead peer would keep the socket open for half a minute.
     this.#tcp?.destroySoon();
   }

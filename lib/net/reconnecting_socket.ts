@@ -17,7 +17,7 @@ export interface SocketLike {
   onclose: EventHandler<{ code: number; reason: string }>;
   onerror: EventHandler<object>;
   send(text: string): void;
-  close(code?: number, reason?: string): void;
+  close(): void;
 }
 
 /**
