@@ -89,7 +89,7 @@ export class ExchangeConnection {
       if (dialect.pong !== undefined) this.#send(dialect.pong);
       return;
     }
-    for (const answer of dialect.refuse([], frame.reason, frame.id)) this.#send(answer);
+    for (const answer of dialect.refuse([], frame.reason, undefined)) this.#send(answer);
   }
 
   /** Stops all timers: the client has disconnected. */

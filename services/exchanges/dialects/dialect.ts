@@ -23,7 +23,7 @@ export interface NumberedTrade extends Trade {
 export type ClientFrame =
   | { kind: "subscribe"; symbols: readonly string[]; id?: unknown }
   | { kind: "ping" }
-  | { kind: "invalid"; reason: string; id?: unknown };
+  | { kind: "invalid"; reason: string };
 
 /** A subscribed market in heartbeats and acknowledgements. */
 interface Subscription {
