@@ -75,11 +75,8 @@ async function startWith(
       app,
       health: () => node.health(),
       registry: node.metrics.registry,
-      beforeRoutes: (request, remote) => {
-        const isCall = request.method === "POST" || request.headers.has("upgrade");
-        const refused = isCall ? refuseCrossOrigin(request, cors) : undefined;
-        return refused ?? node.clients.accept(request, remote, isReadOnly);
-      },
+      beforeRoutes: (request, remote) =>
+        refuseCrossOrigin(request, cors) ?? node.clients.accept(request, remote, isReadOnly),
       drain: () => node.clients.closeAll(),
     });
     services.push(service);

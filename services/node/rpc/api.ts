@@ -16,8 +16,8 @@ const TOO_LARGE = rpcFailure(
 );
 
 /**
- * Refuses calls of web pages of other origins: browsers send some calls without a preflight
- * request, and WebSockets always. Only browsers send an origin.
+ * Refuses web pages of other origins: browsers send some calls without a preflight request, and
+ * WebSockets always. Only browsers send an origin.
  */
 export function refuseCrossOrigin(
   request: Request,
