@@ -54,12 +54,13 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   }
 }
 
-Deno.test("WindowOutcomes: the deviation of the windows is learned, whatever the base forecast", () => {
+Deno.test("WindowOutcomes: the deviation of the windows is learned, whatever the base forecast, and again after it changes", () => {
   const random = seededRandom(1);
+  const outcomes = outcomesOf(4);
   for (const factor of [0.6, 1, 1.7]) {
-    const outcomes = outcomesOf(4);
     const deviation = () => 1e-3 * factor;
-    feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
+    outcomes.discardOpen(); // each path begins at minute 0
+    feed(outcomes, random, { minutes: 12_000, deviation, windowMinutes: 1 });
     const learned = outcomes.deviation;
     const off = Math.abs(learned.median - Math.log(factor));
     assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.median)}`);
