@@ -307,6 +307,9 @@ Deno.test("Volatility: after a restart, slots read again count no window twice, 
   for (const volatility of [first, second]) addSlots(volatility, slots, 2 * slots);
   assert.deepEqual(windows(second), windows(first));
   assert.ok(windows(first)[0]! > 700, "newer windows are counted");
+  addSlots(second, 3 * slots, 3 * slots + 1);
+  const ofSlots = (volatility: MarketVolatility) => windows(volatility).slice(0, 3);
+  assert.deepEqual(ofSlots(second), ofSlots(first), "windows with a gap are not counted");
 });
 
 Deno.test("Volatility: undefined without enough history, the floor for a still price", () => {
