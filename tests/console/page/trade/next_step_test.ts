@@ -130,7 +130,7 @@ Deno.test("obstacleOf: without a box, a wrong time is corrected first, and empty
   }
 });
 
-Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused early", () => {
+Deno.test("unpriceableBy: a bet with more risk than the maker takes, or nearly nothing to win, is refused early", () => {
   const config = { basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
@@ -138,6 +138,8 @@ Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused e
   const estimated = (payout: bigint) =>
     unpriceableBy({ bet, estimate: estimateOf(bet.betAmount, payout) }, info);
   assert.equal(estimated(60_000_000_000n), undefined);
+  assert.equal(estimated(50_050_000_000n), undefined);
+  assert.equal(estimated(50_049_999_999n)?.code, "PAYOUT_TOO_LOW");
   const { code, text } = estimated(82_195_460_000n) ?? assert.fail();
   assert.equal(code, "RISK_TOO_LARGE");
   assert.match(text, /^The maker does not risk that much on one bet\. Bet less, /);
