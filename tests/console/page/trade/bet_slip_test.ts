@@ -443,7 +443,9 @@ Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () 
   slip.choose("BTC/USDT");
   assert.equal(slip.draft, undefined);
   slip.edit({ lower: "1", upper: "2", amount: "33" });
+  slip.estimator.state.value = state;
   slip.choose("ETH/USDT");
+  assert.equal(slip.estimator.state.value, undefined, "what the box of the other market pays");
   assert.deepEqual([slip.draft, slip.fields.value.amount], [draft, "33"]);
   assert.deepEqual(open().draft, draft);
   clock.advance(3_600_000);
