@@ -177,6 +177,9 @@ Deno.test("BetSlip: once it has expired or its window has begun, a quote is neit
     clock.jump(ms);
     await slip.sign();
     assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
+    await slip.quote();
+    const { before } = inStage(slip, "quoted");
+    assert.deepEqual(before, { payout: 12_000_000n, isQuote: true }, "the quote that was seen");
   }
 });
 
@@ -186,13 +189,14 @@ Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the us
   const result = scene({
     quote(bet) {
       asked += 1;
-      if (asked === 2) result.user.value = result.userOf(USER); // as the session does
+      if (asked === 2) result.user.value = result.userOf(OTHER); // as the session does
       return Promise.resolve(quoteOf(bet));
     },
     sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
     execute: () =>
       Promise.reject(new ExecutionError("PRICE_MOVED", "It moved", { retry: "new_quote" })),
   });
+  result.user.value = result.userOf(OTHER); // an account that was opened after the page
   await result.slip.quote();
   await result.slip.sign();
   assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 3, 1]);
