@@ -122,7 +122,6 @@ export class BetSlip {
       const resolved = model.session.user.value?.portfolio.bets.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
-    this.refresh();
   }
 
   /** The box in the fields, whatever the amount; undefined while they are empty or wrong. */
