@@ -201,6 +201,7 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   await slip.quote();
   const stage = inStage(slip, "quoted");
   assert.deepEqual(stage.before, { payout: ESTIMATE.payout, isQuote: false });
+  assert.equal(slip.estimate.value, undefined, "it would be old once the quote has expired");
   clock.advance(10_000);
   assert.equal(asked.length, 2);
   slip.back();
