@@ -121,7 +121,6 @@ export class LiveChart {
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     this.#canvas.getContext("2d")?.setTransform(ratio * scale, 0, 0, ratio * scale, 0, 0);
-    this.#palette = readPalette(this.#canvas);
     this.#paintedKey = "";
     this.#paint(this.#atMs, 0);
   }
