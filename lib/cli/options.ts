@@ -235,10 +235,8 @@ const PASSWORD_VARIABLE = "PGPASSWORD";
 
 /** The variables of a table that hold keys, passwords, or URLs that may hold them. */
 export function secretVariables(table: OptionTable): string[] {
-  const specs = Object.values(table);
-  const usesDatabase = specs.some(({ kind }) => kind.access === "database");
-  const variables = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
-  return usesDatabase ? [...variables, PASSWORD_VARIABLE] : variables;
+  const own = Object.values(table).flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
+  return [...own, PASSWORD_VARIABLE];
 }
 
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
