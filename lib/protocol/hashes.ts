@@ -150,26 +150,14 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
 }
 
 function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
-  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
-  if (value.length !== 2 + 2 * length) throw typeMismatch(`${length} bytes`, value);
-  try {
-    bytes.subarray(offset, offset + length).setFromHex(value.slice(2));
-  } catch {
-    throw typeMismatch("hex bytes", value);
-  }
+  const written = bytesOf(value);
+  if (written.length !== length) throw typeMismatch(`${length} bytes`, value);
+  bytes.set(written, offset);
 }
 
 function bytesOf(value: unknown): Uint8Array {
-  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
-  try {
-    return Uint8Array.fromHex(value.slice(2));
-  } catch {
-    throw typeMismatch("hex bytes", value);
-  }
-}
-
-function hasHexPrefix(value: unknown): value is string {
-  return typeof value === "string" && value.startsWith("0x");
+  if (typeof value !== "string" || !value.startsWith("0x")) throw typeMismatch("hex bytes", value);
+  return Uint8Array.fromHex(value.slice(2));
 }
 
 const encoder = new TextEncoder();
