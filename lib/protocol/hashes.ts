@@ -95,7 +95,8 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
   bytes32: (value, words, offset) => writeHex(value, WORD_BYTES, words, offset),
   uint64: (value, words, offset) => writeUint(value, 64, words, offset),
   uint256: (value, words, offset) => writeUint(value, 256, words, offset),
-  bytes: (value, words, offset) => words.bytes.set(keccak256(bytesOf(value)), offset),
+  bytes: (value, words, offset) =>
+    words.bytes.set(keccak256(Uint8Array.fromHex(hexDigitsOf(value))), offset),
   string: (value, words, offset) => {
     if (typeof value !== "string") throw typeMismatch("a string", value);
     words.bytes.set(hashText(value), offset);
@@ -150,14 +151,14 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
 }
 
 function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
-  const written = bytesOf(value);
-  if (written.length !== length) throw typeMismatch(`${length} bytes`, value);
-  bytes.set(written, offset);
+  const digits = hexDigitsOf(value);
+  if (digits.length !== 2 * length) throw typeMismatch(`${length} bytes`, value);
+  bytes.subarray(offset, offset + length).setFromHex(digits);
 }
 
-function bytesOf(value: unknown): Uint8Array {
-  if (typeof value !== "string" || !value.startsWith("0x")) throw typeMismatch("hex bytes", value);
-  return Uint8Array.fromHex(value.slice(2));
+function hexDigitsOf(value: unknown): string {
+  if (typeof value === "string" && value.startsWith("0x")) return value.slice(2);
+  throw typeMismatch("hex bytes", value);
 }
 
 const encoder = new TextEncoder();
