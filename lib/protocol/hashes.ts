@@ -3,22 +3,12 @@
  * as in JavaScript. The public client does not import this file: it hashes in JavaScript, so that
  * it starts in every browser (`lib/client/typed_data.ts`).
  */
+import { NewestMap } from "../newest_map.ts";
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
 import { QUOTE_TYPE, quoteMessage, type UnsignedQuote } from "./quote.ts";
 import type { Hex } from "./scalars.ts";
 import { DOMAIN_TYPE, type FlatType, signingDomain } from "./typed_data.ts";
-
-/** Hash of each type string: the first word of every struct of the type. */
-const typeHashes = new WeakMap<FlatType, Uint8Array>();
-
-function typeHash(type: FlatType): Uint8Array {
-  const cached = typeHashes.get(type);
-  if (cached !== undefined) return cached;
-  const hash = keccak256(new TextEncoder().encode(type.typeString));
-  typeHashes.set(type, hash);
-  return hash;
-}
 
 /** The hash of a domain is the same for every message of a chain, so the newest one is cached. */
 let cachedDomain: { chainId: number; separator: Uint8Array } | undefined;
@@ -115,7 +105,7 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
 function hashStruct(type: FlatType, message: Record<string, unknown>): Uint8Array {
   const bytes = new Uint8Array((1 + type.fields.length) * WORD_BYTES);
   const words = { bytes, view: new DataView(bytes.buffer) };
-  bytes.set(typeHash(type));
+  bytes.set(hashText(type.typeString));
   let offset = WORD_BYTES;
   for (const { name, type: kind } of type.fields) {
     const encode = encoders[kind];
@@ -162,12 +152,15 @@ function hexDigitsOf(value: unknown): string {
 }
 
 const encoder = new TextEncoder();
-/** The newest hash of a text, cached because almost all texts are the same thesis type. */
-let cachedText: { text: string; hash: Uint8Array } | undefined;
+/** Cache of the hashes of type strings, and of the few texts that messages contain. */
+const textHashes = new NewestMap<string, Uint8Array>(64);
 
 function hashText(text: string): Uint8Array {
-  if (cachedText?.text !== text) cachedText = { text, hash: keccak256(encoder.encode(text)) };
-  return cachedText.hash;
+  const known = textHashes.get(text);
+  if (known !== undefined) return known;
+  const hash = keccak256(encoder.encode(text));
+  textHashes.set(text, hash);
+  return hash;
 }
 
 function typeMismatch(expected: string, value: unknown): TypeError {
