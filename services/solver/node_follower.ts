@@ -92,13 +92,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
       log.warn("Core node cannot be followed at {url}: {reason}", facts);
     },
   });
-  return {
-    start: () => subscriber.start(),
-    async stop() {
-      await subscriber.stop();
-      exposure.invalidate();
-    },
-  };
+  return { start: () => subscriber.start(), stop: () => subscriber.stop() };
 }
 
 /**
