@@ -153,7 +153,7 @@ export class ReconnectingSocket {
       this.#lose(reason, "not_opened");
     };
     this.#timers.after(connectTimeoutMs, () => {
-      if (!this.#isOpen) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
+      this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
     });
   }
 
@@ -188,7 +188,6 @@ export class ReconnectingSocket {
   #lose(reason: string, cause: LossCause, closeCode?: number): void {
     this.#timers.clear();
     this.#detach();
-    if (this.#isStopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timers.after(waitMs, () => this.#connectAgain());
     this.#options.handlers.onLost?.(reason, cause, closeCode);
