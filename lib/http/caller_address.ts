@@ -100,13 +100,13 @@ function withoutPort(text: string): string {
  * The networks of an IPv6 address: a customer has a /64, a home a /56, a company a /48 (RIPE-690).
  */
 function networksOf(address: string): LimitKeys {
-  const [before = "", after] = address.replace(/%.*$/, "").split("::");
+  const [before = "", after = ""] = address.replace(/%.*$/, "").split("::");
   const groups = before === "" ? [] : before.split(":");
-  const rest = after === undefined || after === "" ? [] : after.split(":");
+  const rest = after === "" ? [] : after.split(":");
   // An IPv4 address at the end takes the place of two groups.
   const written = groups.length + rest.length + (address.includes(".") ? 1 : 0);
-  if (after !== undefined) groups.push(...new Array(Math.max(0, 8 - written)).fill("0"), ...rest);
-  const [a, b, c, d = 0] = groups.slice(0, 4).map((group) => parseInt(group, 16));
+  groups.push(...new Array(Math.max(0, 8 - written)).fill("0"), ...rest);
+  const [a, b, c, d = 0] = groups.map((group) => parseInt(group, 16));
   const hex = (...parts: (number | undefined)[]) =>
     parts.map((part) => part?.toString(16)).join(":");
   return {
