@@ -10,7 +10,8 @@ function startLoop(
   pull: (clock: FakeClock) => void | Promise<void> = () => {},
   lastMs?: number,
 ) {
-  const clock = new FakeClock(1_700_000_000_030);
+  const clock = new FakeClock(30); // its monotonic one counts from the start of a process
+  clock.setBy(1_700_000_000_000);
   const seals: [dueMs: number, lateMs: number][] = [];
   const missed: [fromMs: number, toMs: number][] = [];
   const behind: number[] = [];
