@@ -165,7 +165,7 @@ Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five s
 });
 
 Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
-  const { clock, seals, missed } = startLoop();
+  const { clock, seals, missed, ahead } = startLoop();
   await advance(clock, 80);
   clock.setBy(3_600_000);
   await advance(clock, CLOCK_AHEAD_WAIT_MS);
@@ -174,6 +174,9 @@ Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AH
   const first = 1_700_000_000_200 + 3_600_000 + CLOCK_AHEAD_WAIT_MS;
   assert.deepEqual(missed, [[1_700_000_000_200, first]]);
   assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs), [first, first + 100]);
+  clock.jump(4_200);
+  await advance(clock, 100);
+  assert.deepEqual(ahead, [3_600_000], "a long delay after that is none of the clock");
 });
 
 Deno.test("CheckpointLoop: waits again each time the clock is set forward", async () => {
