@@ -51,7 +51,6 @@ function randomSubscriptionId(): string {
 
 /** All subscriptions of the node. It uses no sockets. */
 export class Subscriptions {
-  readonly #newId: () => string;
   readonly #active: ActiveSubscriptions = {
     newHeads: new Map(),
     theses: new Map(),
@@ -67,9 +66,8 @@ export class Subscriptions {
   /** Set while events wait for the next turn. */
   #cancelTurn: (() => void) | undefined;
 
-  /** Both parameters are for tests: known ids, and turns that the test begins. */
-  constructor(newId: () => string = randomSubscriptionId, nextTurn = afterInput) {
-    this.#newId = newId;
+  /** The parameter is for tests: turns that the test begins. */
+  constructor(nextTurn = afterInput) {
     this.#nextTurn = nextTurn;
   }
 
@@ -78,7 +76,7 @@ export class Subscriptions {
   }
 
   connect(send: Send): Subscriber {
-    return new Subscriber(send, this.#newId, this.#active);
+    return new Subscriber(send, this.#active);
   }
 
   /** Sends an event to all subscribers of its kind, encoded once. */
@@ -152,14 +150,12 @@ export type ClientSubscriptions = Pick<Subscriber, "subscribe" | "unsubscribe">;
 
 export class Subscriber {
   readonly send: Send;
-  readonly #newId: () => string;
   readonly #active: ActiveSubscriptions;
   readonly #subscriptions = new Map<string, Subscription>();
   #isDisconnected = false;
 
-  constructor(send: Send, newId: () => string, active: ActiveSubscriptions) {
+  constructor(send: Send, active: ActiveSubscriptions) {
     this.send = send;
-    this.#newId = newId;
     this.#active = active;
   }
 
@@ -176,7 +172,7 @@ export class Subscriber {
         `A connection may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions: end some first`,
       );
     }
-    const id = this.#newId();
+    const id = randomSubscriptionId();
     if (!this.#isDisconnected) this.#subscriptions.set(id, { id, kind, client: this, filter });
     return id;
   }

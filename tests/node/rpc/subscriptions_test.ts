@@ -17,13 +17,8 @@ function newClient(subscriptions: Subscriptions) {
   return { client, sent };
 }
 
-function numbered(): Subscriptions {
-  let last = 0;
-  return new Subscriptions(() => `0x${(last += 1).toString(16)}`);
-}
-
 Deno.test("Subscriptions: each subscription gets each event of its kind once", () => {
-  const subscriptions = numbered();
+  const subscriptions = new Subscriptions();
   const clients = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of clients) {
     const kinds = [...SUBSCRIPTION_KINDS, "prices" as const];
@@ -37,7 +32,7 @@ Deno.test("Subscriptions: each subscription gets each event of its kind once", (
 });
 
 Deno.test("Subscriptions: an event is computed once for all subscribers, and not without any", () => {
-  const subscriptions = numbered();
+  const subscriptions = new Subscriptions();
   let made = 0;
   const make = () => made += 1;
   subscriptions.publish("newHeads", make);
@@ -51,12 +46,13 @@ Deno.test("Subscriptions: an event is computed once for all subscribers, and not
 });
 
 Deno.test("Subscriptions: disconnecting removes all subscriptions of the client, and no others", () => {
-  const subscriptions = numbered();
+  const subscriptions = new Subscriptions();
   const [gone, stays] = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of [gone, stays]) {
     client.activate([client.subscribe("newHeads"), client.subscribe("theses")]);
   }
-  assert.equal(stays.client.unsubscribe("0x1"), false, "not its own");
+  const own = gone.client.subscribe("theses");
+  assert.equal(stays.client.unsubscribe(own), false, "not its own");
   gone.client.disconnect();
   assert.deepEqual(SUBSCRIPTION_KINDS.map((kind) => subscriptions.count(kind)), [1, 1, 0, 0]);
 });
@@ -74,7 +70,7 @@ Deno.test("Subscriptions: a call that ends after the client disconnected does no
 
 Deno.test("Subscriptions: a burst is sent over several turns, in order, and not to disconnected clients", () => {
   const turns: (() => void)[] = [];
-  const subscriptions = new Subscriptions(undefined, (task) => {
+  const subscriptions = new Subscriptions((task) => {
     turns.push(task);
     return () => {};
   });
@@ -104,7 +100,7 @@ Deno.test("Subscriptions: a burst is sent over several turns, in order, and not 
 });
 
 Deno.test("Subscriptions: when too many events wait, all are sent at once", () => {
-  const subscriptions = new Subscriptions(undefined, () => () => {});
+  const subscriptions = new Subscriptions(() => () => {});
   let sent = 0;
   const client = subscriptions.connect(() => sent += 1);
   const each = 4_096;
@@ -117,10 +113,10 @@ Deno.test("Subscriptions: when too many events wait, all are sent at once", () =
 });
 
 Deno.test("Subscriptions: a client can have at most 4,096", () => {
-  const { client } = newClient(numbered());
-  for (let count = 0; count < 4_096; count++) client.subscribe("theses");
+  const { client } = newClient(new Subscriptions());
+  const ids = Array.from({ length: 4_096 }, () => client.subscribe("theses"));
   assert.throws(() => client.subscribe("theses"), { code: "TOO_MANY_SUBSCRIPTIONS" });
-  client.unsubscribe("0x1");
+  client.unsubscribe(ids[0]!);
   client.subscribe("theses");
 });
 
