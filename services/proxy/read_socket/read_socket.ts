@@ -164,7 +164,7 @@ export class ReadSocket {
   }
 
   #connect(): void {
-    if (this.#health.isPaused || this.#isStarted) return;
+    if (this.#isStarted) return;
     this.#isStarted = true;
     this.#socket.start();
   }
