@@ -123,20 +123,23 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
   }
 });
 
-Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
+Deno.test("Portfolio: a reported bet is placed; outcomes are reported of bets that were seen open, not of past ones", async () => {
   const { client, portfolio, settled } = scene();
   await nextTurn();
+  client.onThesis?.(thesisOf(7, { status: "open" }));
+  const placed = { name: "placed", thesisId: 7 };
+  assert.deepEqual(portfolio.bets.resolved.value?.outcome, placed, "its answer may be lost");
   for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
     client.onThesis?.(thesisOf(id, { status: "open" }));
     client.onThesis?.(thesisOf(id, { status }));
   }
   client.onThesis?.(thesisOf(1, { status: "won" }));
   assert.deepEqual(settled, [2, 3]);
-  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [3, 2, 1], "newest first");
+  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [7, 3, 2, 1], "newest first");
   assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
   portfolio.close();
   client.onThesis?.(thesisOf(4, { status: "open" }));
-  assert.equal(portfolio.theses.value.length, 3, "after the end nothing changes");
+  assert.equal(portfolio.theses.value.length, 4, "after the end nothing changes");
 });
 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 5 s until its end", async () => {
