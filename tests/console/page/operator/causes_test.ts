@@ -115,9 +115,10 @@ Deno.test("isFolded: a consequence is folded below its cause, unless it is missi
 });
 
 Deno.test("serviceVerdictOf: a service is not called bad for the problem of another", () => {
-  const states = [nodeWith(), UNREADY];
-  const [own] = findingsOf(states);
+  const node = nodeWith();
+  const [own] = findingsOf([node, UNREADY]);
   assert(own !== undefined);
+  assert.equal(serviceVerdictOf(node, [own])[1], "✓ healthy, ready");
   const verdictWith = (more: Partial<Finding>) =>
     serviceVerdictOf(UNREADY, [{ ...own, ...more }])[1];
   assert.equal(verdictWith({}), "✕ has a problem");
