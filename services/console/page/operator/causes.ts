@@ -58,9 +58,7 @@ function causeOf(
   before: readonly Finding[],
 ): ServiceName | undefined {
   const { service, chapter, problem } = finding;
-  const isExplained = before.some((other) =>
-    other.service === service && other.chapter === problem?.follows && isAlarm(other)
-  );
+  const isExplained = before.some((other) => other.chapter === problem?.follows && isAlarm(other));
   if (isExplained) return service;
   const silent = services.find((other) =>
     isNeeded(finding, other.name) && other.presence === "gone"
