@@ -344,6 +344,15 @@ Deno.test("Hub: if a granted subscription is refused five times, its clients are
   assert.deepEqual(scene.requests, [], "and it is asked no more");
 });
 
+Deno.test("Hub: a subscribe that fails while the node is away leaves nothing behind", async () => {
+  const scene = new NodeScene();
+  scene.hub.onUpstreamClosed();
+  const outcome = scene.subscribe(scene.client(), "a");
+  scene.pass(TIMEOUT_MS);
+  assert.match(JSON.stringify(await outcome), /not made in time/);
+  assert.equal(scene.hub.table.count, 0);
+});
+
 Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
   for (const sweptBefore of [true, false]) {
     const scene = new NodeScene();
