@@ -168,6 +168,15 @@ Deno.test("SubscriptionLimits: a newcomer gets a place of the newest client with
   assert.equal(scene.hub.table.count, 15, "all its places are free");
 });
 
+Deno.test("SubscriptionLimits: while the node is away, there are never more subscriptions than places", () => {
+  const scene = new SmallHub();
+  scene.hub.onUpstreamClosed();
+  const clients = scene.fill(8);
+  void scene.subscribe(scene.client("20.0.0.1"), "new");
+  assert.deepEqual(scene.closed, [clients[7]]);
+  assert.equal(scene.hub.table.count, 16);
+});
+
 Deno.test("SubscriptionLimits: a newcomer behind a full load balancer gets a place of another caller behind it", () => {
   const scene = new SmallHub();
   const clients = scene.fill(6, "192.0.2.9");
