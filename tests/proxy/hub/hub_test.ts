@@ -56,7 +56,10 @@ class Client {
     this.client = scene.hub.connect({
       writableBytes: () => this.writable,
       overflowBytes: () => this.overflow,
-      send: (messages) => this.lists.push(messages),
+      send: (messages, bytes) => {
+        assert.equal(bytes, messages.reduce((sum, { byteLength }) => sum + byteLength, 0));
+        this.lists.push(messages);
+      },
       close: () => assert.fail("Not closed"),
     }, address());
   }
