@@ -105,6 +105,13 @@ Deno.test("Data directory: prices and the head are stored every second", () =>
     assert.ok(copy.chain.head.number > disk.chain.head.number, "above all that was announced");
   }));
 
+Deno.test("Data directory: prices that the ring has passed are deleted", () =>
+  withDiskChain((disk) => {
+    disk.run(320);
+    const count = "SELECT count(*) AS cells FROM prices WHERE market = 'ETH/USDT'";
+    assert.equal(disk.storage.database.get(count)?.cells, 3, "of 64 slots each");
+  }, { ringBufferSize: 128 }));
+
 Deno.test("Data directory: a settled bet has the prices that decided it, also after a kill", () =>
   withDiskChain(async (disk, folder) => {
     disk.run(1);
