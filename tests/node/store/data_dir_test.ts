@@ -254,6 +254,19 @@ Deno.test("requireUndamaged: fails if a row is as it was before its last change"
     assert.throws(() => requireUndamaged(db), /table accounts: .* or older ones/);
   }));
 
+Deno.test("Data directory: a node does not start on a damaged row, also one that nobody reads", () =>
+  withDiskChain(async (disk) => {
+    addHistory(disk);
+    await disk.close();
+    const other = new Database(`${disk.path}/${DATABASE}`);
+    other.exec("UPDATE receipts SET value = replace(value, 'committed', 'failed')");
+    other.close();
+    assert.throws(
+      () => new DiskChain(disk.path, disk.clock),
+      /The chain is damaged \(row \w+ of the table receipts\)/,
+    );
+  }));
+
 Deno.test("checkInBackground: passes after one failed read that also ended its transaction", () =>
   withDiskChain(async (disk) => {
     addHistory(disk);
