@@ -62,8 +62,11 @@ function blockLog(given: Partial<ConstructorParameters<typeof BlockLog>[0]> = {}
 
 Deno.test("BlockLog: after a restart the chain continues above every block number that it may have announced", () => {
   const genesis = genesisBlock(T);
-  const headAfter = (resumeFrom: ResumePoint | undefined, nowMs: number) =>
-    blockLog({ nowMs, resumeFrom }).head;
+  const headAfter = (resumeFrom: ResumePoint | undefined, nowMs: number) => {
+    const log = blockLog({ nowMs, resumeFrom });
+    assert.equal(log.findBlock(log.head.number), log.head);
+    return log.head;
+  };
   assert.deepEqual(headAfter(undefined, T + 5_000), genesis);
   const { timestampMs, hash } = genesisBlock(T + 30);
   assert.deepEqual([timestampMs, hash === genesis.hash], [T, false], "of another chain");
