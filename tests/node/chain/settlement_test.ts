@@ -298,10 +298,13 @@ Deno.test("Chain: backfilled pages are kept for the longest thesis, then deleted
   assert.equal(fill(0, 13_700), 137);
   assert.deepEqual(test.statuses, ["won", "won"]);
 
-  const pages = () =>
-    [...test.chain.state.histories.values()].reduce((sum, { backfilled }) => {
+  const pages = () => {
+    const known = [...test.chain.state.histories.values()].reduce((sum, { backfilled }) => {
       return sum + backfilled.pages;
     }, 0);
+    assert.equal(test.records.backfilledPages().length, known, "in the database too");
+    return known;
+  };
   test.run(399);
   assert.ok(pages() > 0, "nobody needs them any more, but it is not yet time to look");
   test.run(1);
