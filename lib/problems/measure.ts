@@ -91,8 +91,7 @@ export function changes(metric: string, window: `${number}m`): Measure {
   return overWindow(window, {
     promql: `changes(${metric}[${window}])`,
     metric,
-    valueOf(series, spanMs) {
-      if (spanMs < WATCHED_MIN_MS) return undefined;
+    valueOf(series) {
       const known = series.filter((value) => value !== undefined);
       return known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
     },
