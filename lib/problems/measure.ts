@@ -204,12 +204,11 @@ function combined(
   return {
     promql: `(${left.promql} ${sign} ${right.promql})`,
     read(figures) {
-      const keyOf = (labels: Sample["labels"]) => JSON.stringify(Object.entries(labels).sort());
       const others = new Map(
-        right.read(figures).map(({ labels, value }) => [keyOf(labels), value]),
+        right.read(figures).map(({ labels, value }) => [JSON.stringify(labels), value]),
       );
       return left.read(figures).flatMap(({ labels, value: a }) => {
-        const b = others.get(keyOf(labels));
+        const b = others.get(JSON.stringify(labels));
         const value = b === undefined ? undefined : calculate(a, b);
         return value === undefined ? [] : [{ labels, value }];
       });
