@@ -78,8 +78,7 @@ export async function checkStart<T extends object>(
     const isFinal = isReady || !mayChange;
     if (isFinal && seen === problems.join()) return problems;
     seen = isFinal ? problems.join() : undefined;
-    const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
-    await waitMs(clock, isFinal ? CONFIRM_AFTER_MS : pauseMs);
+    await waitMs(clock, isFinal ? CONFIRM_AFTER_MS : POLL_MS);
   }
 }
 
