@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { resultsOf } from "../../services/console/page/maker/earnings.ts";
+import { earningsOf } from "../../services/console/page/maker/earnings.ts";
 import type { Page } from "puppeteer-core";
 import {
   formatCents,
@@ -75,7 +75,7 @@ async function makerSees(
   const { theses } = await node.getTheses({ solver, limit: 1_000 });
   const { balance, locked } = await node.getAccount(solver);
   await claim("the results are those of the chain", async () => {
-    const { profit, held } = resultsOf(theses);
+    const [{ profit, held }] = earningsOf(theses, [], 0);
     const deposits = 1_000_000_000_000n;
     assert.equal(profit, balance + locked - deposits);
     const results = '[aria-label="results"] tr[data-row="All"]';

@@ -1,49 +1,30 @@
 /** What a maker's bets brought, by market and period. */
 import type { Market, Thesis } from "@rangemaker/client";
-import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { betsOn, gainOf, isDecided, openOf } from "../data/outcome.ts";
+import { betsOn, gainOf, isDecided } from "../data/outcome.ts";
 import { counted, formatCents, formatProfit, formatShare } from "../parts/format.ts";
 
-/** Results of a set of bets from the maker's side. */
-interface Results {
-  open: number;
-  /** The maker's loss if all open bets are won by their users. */
-  atRisk: bigint;
+/** What settled bets brought the maker: all of them, or some. */
+export interface Earnings {
+  name: string;
   settled: number;
-  /** Number of settled bets that users won, because the price stayed in the box. */
+  /** Number of bets that users won, because the price stayed in the box. */
   held: number;
-  /** Of settled bets. */
   stakes: bigint;
-  /** Gains minus losses on settled bets. */
+  /** Gains minus losses. */
   profit: bigint;
 }
 
 /** The maker's gain from a settled bet. */
-export const makerGainOf = (thesis: Thesis) => isDecided(thesis) ? -gainOf(thesis) : 0n;
+export const makerGainOf = (thesis: Thesis) => -gainOf(thesis);
 
-/** Sums up bets. */
-export function resultsOf(theses: readonly Thesis[]): Results {
-  const open = openOf(theses);
-  const settled = theses.filter(isDecided);
-  return {
-    open: open.length,
-    atRisk: sumOf(open, riskOf),
-    settled: settled.length,
-    held: settled.filter(({ status }) => status === "won").length,
-    stakes: sumOf(settled, ({ betAmount }) => betAmount),
-    profit: sumOf(settled, makerGainOf),
-  };
-}
-
-function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
-  return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
-}
-
-/** The results of all settled bets, or of some. */
-export interface Earnings extends Results {
-  name: string;
-}
+const rowOf = (name: string, bets: readonly Thesis[]): Earnings => ({
+  name,
+  settled: bets.length,
+  held: bets.filter(({ status }) => status === "won").length,
+  stakes: bets.reduce((sum, { betAmount }) => sum + betAmount, 0n),
+  profit: bets.reduce((sum, thesis) => sum + makerGainOf(thesis), 0n),
+});
 
 /** Periods up to now, in which bets were decided. */
 const PERIODS = [
@@ -63,7 +44,6 @@ export function earningsOf(
   nowMs: number,
 ): [all: Earnings, ...others: Earnings[]] {
   const settled = theses.filter(isDecided);
-  const rowOf = (name: string, bets: readonly Thesis[]) => ({ name, ...resultsOf(bets) });
   const ofMarkets = markets.map((market) => rowOf(market.symbol, betsOn(settled, market)));
   const ofPeriods = PERIODS.map(([name, ms]) =>
     rowOf(name, settled.filter((bet) => timeOf(bet) > nowMs - ms))

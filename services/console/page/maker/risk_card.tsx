@@ -1,8 +1,8 @@
 import type { Account, Thesis } from "@rangemaker/client";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { Card, Fact, Words } from "../parts/parts.tsx";
 import { openOf } from "../data/outcome.ts";
 import { counted, formatCents, formatLoss, formatTime, spanText } from "../parts/format.ts";
-import { resultsOf } from "./earnings.ts";
 import { headroomOf, worstLossOf } from "./exposure.ts";
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
 
@@ -22,21 +22,22 @@ export interface RiskProps {
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps) {
   const { account } = state;
-  const { open, atRisk } = resultsOf(theses);
+  const open = openOf(theses);
+  const atRisk = open.reduce((sum, thesis) => sum + riskOf(thesis), 0n);
   const ofPlacing = solver?.executing ?? 0n; // for a moment, such a bet may also be among the open ones
   const all = worstLossOf(theses) + ofPlacing;
-  const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
+  const lastMs = Math.max(...open.map(({ endTime }) => endTime)) - nowMs;
   return (
     <Card title="What you may lose">
       <div class="headline" data-old={asOfMs !== undefined}>
         <div class="part">
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
-            {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
+            {open.length === 0 ? "No bet is open" : `At most, on ${counted(open.length, "bet")}`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
             {solver === undefined && ", without bets being placed"}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
-            {open > 1 && " Stakes won on other bets are not deducted."}
+            {open.length > 1 && " Stakes won on other bets are not deducted."}
           </p>
           {solver && <Limit {...{ all, solver, account, isOld }} />}
         </div>

@@ -7,7 +7,7 @@ import {
   outcomeText,
   placedText,
 } from "../../../../services/console/page/data/outcome.ts";
-import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
+import { earningsOf, profitHistory } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
 import { openBet as open, OTHER, thesisOf, USER } from "../../support.ts";
 
@@ -42,8 +42,8 @@ Deno.test("isDecided: a bet with a breach is decided before the node settles it,
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
   assert.match(stateOfBet(left, 0).text, /^left the box at \d\d:\d\d:01$/);
   assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
-  const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
-  assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
+  const [{ settled, held, profit }] = earningsOf([left], [], 0);
+  assert.deepEqual([settled, held, profit], [1, 0, 10n]);
   assert.deepEqual(profitHistory([left]), [{ timeMs: 1_500, profit: 10n }]);
 });
 
