@@ -122,16 +122,14 @@ export const fileOrNew = { ...file, access: "readWrite" } satisfies OptionKind;
 
 export const outputFile = { ...file, access: "write" } satisfies OptionKind;
 
-/** The path of a directory to read and write; it is created if missing. */
-export const directory = {
+/** The directory of a node's chain, which is created if missing; `:memory:` keeps nothing. */
+export const dataDirectory = {
   schema: nonEmpty("Expected the path of a directory"),
   placeholder: "path",
   completes: "directory",
   access: "readWrite",
+  role: "dataDir",
 } satisfies OptionKind;
-
-/** The directory of a node's chain; `:memory:` keeps nothing. */
-export const dataDirectory = { ...directory, role: "dataDir" } satisfies OptionKind;
 
 /** A SQLite file, `:memory:`, or the URL of a PostgreSQL database. */
 export const database = {

@@ -24,7 +24,7 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
   [kinds.file, "keys/a.json", "--allow-read=keys/a.json"],
   [kinds.module, "mine/strategy.ts", "--allow-read=mine"],
   [kinds.outputFile, "a.svg", "--allow-write=a.svg"],
-  [kinds.directory, "data/node", "--allow-read=data/node --allow-write=data/node"],
+  [kinds.dataDirectory, "data/node", "--allow-read=data/node --allow-write=data/node"],
   [kinds.database, "data/a.sqlite", "--allow-read=data --allow-write=data"],
   [kinds.database, ":memory:", ""],
   [

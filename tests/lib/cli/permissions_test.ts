@@ -60,7 +60,12 @@ Deno.test("parseOptions: a relative path is relative to the user's folder", () =
   const table = {
     tape: { flags: "--tape", kind: kinds.file, description: "", env: "TAPE" },
     svg: { flags: "--svg", kind: kinds.outputFile, description: "" },
-    dataDir: { flags: "--data-dir", kind: kinds.directory, description: "", default: "data/node" },
+    dataDir: {
+      flags: "--data-dir",
+      kind: kinds.dataDirectory,
+      description: "",
+      default: "data/node",
+    },
     database: { flags: "--database", kind: kinds.database, description: "" },
     pricing: {
       flags: "--pricing",
