@@ -80,7 +80,7 @@ export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfie
 /** One or several such URLs, comma-separated. */
 export const wsUrls = { ...wsUrl, schema: listOf(wsUrl.schema) } satisfies OptionKind;
 
-/** The items of a comma-separated text. A comma inside a URL is written as %2C. */
+/** The items of a comma-separated text, in which a comma of a URL is written as %2C. */
 export function itemsOf(text: string): string[] {
   return text.split(",").map((item) => item.trim());
 }
@@ -220,9 +220,7 @@ export const logLevel = {
 
 /** A comma-separated list; empty items are left out. */
 export const list = {
-  schema: z.string().transform((text) =>
-    text.split(",").map((part) => part.trim()).filter((part) => part !== "")
-  ),
+  schema: z.string().transform((text) => itemsOf(text).filter((part) => part !== "")),
   placeholder: "list",
 } satisfies OptionKind;
 
@@ -234,10 +232,9 @@ export const addresses = {
 
 /** A comma-separated list of origins of web pages, or `*` for all. */
 export const origins = {
-  schema: z.string().transform((text) => text.split(",").map((origin) => origin.trim()))
-    .pipe(
-      z.array(z.string().refine(isOrigin, "Expected * or origins, such as https://app.example")),
-    ),
+  schema: z.string().transform(itemsOf).pipe(
+    z.array(z.string().refine(isOrigin, "Expected * or origins, such as https://app.example")),
+  ),
   placeholder: "origins",
 } satisfies OptionKind;
 

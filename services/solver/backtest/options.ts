@@ -9,8 +9,8 @@ const LIST_MAX = 20;
 
 /** Comma-separated numbers; at most as many as fit in one table. */
 function numbers(itemSchema: z.ZodType<number, string>) {
-  const schema = z.string().transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(itemSchema).min(1).max(LIST_MAX, `Expected at most ${LIST_MAX} values`));
+  const schema = z.string().transform(kinds.itemsOf)
+    .pipe(z.array(itemSchema).max(LIST_MAX, `Expected at most ${LIST_MAX} values`));
   return { schema, placeholder: "list" } satisfies kinds.OptionKind;
 }
 
