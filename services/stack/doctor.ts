@@ -81,7 +81,8 @@ export const run: RunnableCommand = Object.assign(
       if (!first.startsWith("-")) {
         return await (await loadCommand(subcommands, first))(rest, context);
       }
-      const settings = parseOptions(definition, doctorOptions, argv, readable(context.env));
+      const { env, columns } = context;
+      const settings = parseOptions(definition, doctorOptions, argv, readable(env), columns);
       const reports: Report[] = [];
       for (const load of Object.values(TARGETS)) {
         const report = createReport((await load()).checks, argv, context);
@@ -97,8 +98,9 @@ function createDoctor(target: ServiceChecks): RunnableCommand {
   const definition = createDefinition(target);
   const run = (argv: readonly string[], context: CommandContext) =>
     reportErrors(definition.name, context, async () => {
-      const options = parseOptions(definition, definition.options, argv, readable(context.env));
-      const results = checkService(target, options, { ...options, clock: context.clock });
+      const { env, columns, clock } = context;
+      const options = parseOptions(definition, definition.options, argv, readable(env), columns);
+      const results = checkService(target, options, { ...options, clock });
       return await printReports([{ service: target.service, results }], options, context);
     });
   return Object.assign(run, { definition, subcommands: {} });

@@ -310,6 +310,15 @@ Deno.test("doctor: on a terminal it shows which service it checks and coloured l
   assert.equal(shown.at(-1), "");
 });
 
+Deno.test("doctor: its help has the width of the terminal", async () => {
+  for (const argv of [["--help"], ["proxy", "--help"]]) {
+    const { printed } = await runDoctor(argv, {}, { columns: 80 });
+    const [, options = ""] = printed.split(/^(?:Options|Commands|Without).*$/m);
+    const widest = Math.max(...options.split("\n").map(({ length }) => length));
+    assert(widest > 75 && widest <= 80, options);
+  }
+});
+
 const misuses: [argv: string[], line: RegExp][] = [
   [
     ["brigde"],
