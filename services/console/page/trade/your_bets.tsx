@@ -55,7 +55,7 @@ export function YourBets({ model, chosen, onShow, onRepeat }: YourBetsProps) {
         {isOld && <span class="warned">They may be out of date: reconnecting.</span>}
         {theses.length > 0 && (
           <span>
-            Profit and loss <strong data-profit>{formatGain(profit)} USDC</strong>
+            Profit and loss <strong>{formatGain(profit)} USDC</strong>
           </span>
         )}
       </div>
