@@ -231,6 +231,13 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(10), 0);
   },
 
+  async "an unfinished intent whose row is damaged ends, and the others are listed"(store) {
+    for (const key of ["a", "b"]) await store.insert(newIntent(key));
+    await store.db.write("UPDATE intents SET payload = '[]' WHERE key = ?", ["a"]);
+    assert.deepEqual((await store.listUnfinished(ALL)).map(({ key }) => key), ["b"]);
+    assert.equal(await store.countUnfinished(), 1);
+  },
+
   async "a user's intents are listed newest first, in pages, without damaged ones"(store) {
     for (const key of ["a", "b", "c"]) await store.insert(newIntent(key));
     await store.insert(newIntent("other", { user: "bob" }));

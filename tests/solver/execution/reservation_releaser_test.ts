@@ -95,6 +95,16 @@ Deno.test("ReservationReleaser: settlements missed while disconnected are read f
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
+Deno.test("ReservationReleaser: a damaged row stays reserved, and keeps no other from its release", () =>
+  withReservations(2, async ({ reservations, store, book, onNode }) => {
+    await reservations.reconcile(); // counts both
+    await store.db.write("UPDATE intents SET payload = '[]' WHERE key = ?", [quoteHashOf(1)]);
+    read(book, []);
+    for (const id of [1, 2]) onNode.set(id, thesisOf(id, { status: "lost" }));
+    assert.equal(await reservations.reconcile(), 1);
+    assert.deepEqual(book.reservedKeys, [quoteHashOf(1)]);
+  }));
+
 Deno.test("ReservationReleaser: a bet of an earlier chain goes 10 min after its end, or if another has its id", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
