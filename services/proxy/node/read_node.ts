@@ -256,8 +256,7 @@ export function isFarAbove(
  * behind only if its block is also older.
  */
 function blocksBehind(head: Head, others: readonly Head[], nowMs: number): number {
-  const [highest, second] = [head, ...others].toSorted((a, b) => b.number - a.number);
-  if (highest === undefined || second === undefined) return 0;
+  const [highest = head, second = head] = [head, ...others].toSorted((a, b) => b.number - a.number);
   if (others.length > 1) return second.number - head.number;
   // A time in the future cannot be right.
   const isOlder = Math.min(highest.timestampS, nowMs / 1000) - head.timestampS >= OLDER_S;
