@@ -27,6 +27,9 @@ Deno.test("AddressCounts: each address has its limit, and so has the peer that f
   assert(counts.canAdd(behind(3)));
   assert(counts.tryAdd(behind(3)));
   assert(!counts.canAdd(behind(4)));
+  assert.equal(counts.addresses, 5);
+  counts.remove(behind(2));
+  assert.equal(counts.addresses, 4, "one that has nothing is forgotten");
 });
 
 Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its places", () => {
