@@ -84,7 +84,6 @@ function isExistingFile(path: string): boolean {
   // First, as the file of a closed folder cannot be asked for. SQLite writes files of its own there.
   requireNone(findFolderProblem(dirname(path)));
   const file = readStat(path);
-  if (file?.isDirectory) throw new StoreError(`Database ${path} is a folder`);
   requireNone(file && findFileProblem(path));
   return file !== undefined;
 }

@@ -118,7 +118,7 @@ function withFile(path: string, use: (db: DatabaseSync) => void): void {
 
 const damages: [name: string, damage: (path: string) => void, reason: RegExp][] = [
   ["no database", (path) => Deno.writeTextFileSync(path, "hello ".repeat(1_000)), /not a database/],
-  ["a folder", (path) => Deno.mkdirSync(path), /is a folder$/],
+  ["a folder", (path) => Deno.mkdirSync(path), /cannot be written: Is a directory/],
   ["of another program", (path) => {
     withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
   }, /tables of another program: name another file with --database$/],
