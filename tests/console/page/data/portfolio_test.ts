@@ -177,6 +177,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   await nextTurn();
   assert.equal(portfolio.account.value?.balance, 7n, "the last one stays");
   portfolio.close();
+  portfolio.refresh(); // a deposit has ended
   await nextTurn();
   assert.deepEqual([closed, clock.pending], [1, 0]);
 });
