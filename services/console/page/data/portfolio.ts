@@ -92,8 +92,7 @@ export class Portfolio {
     try {
       await this.#options.client.deposit(amount, nonce);
     } catch (thrown) {
-      const isUsed = isRangemakerError(thrown) && thrown.code === "NONCE_USED";
-      const state = isUsed ? thrown.details.state : undefined;
+      const state = isRangemakerError(thrown, "NONCE_USED") ? thrown.details.state : undefined;
       if (isOutcomeUnknown(thrown)) nonces.set(amount, nonce);
       else if (state === "failed") nonces.delete(amount);
       if (state !== "committed") throw thrown;
