@@ -64,9 +64,6 @@ export class Portfolio {
       [this.account.value, lastAnswered] = [account, number];
     }, REFRESH_MS);
     this.bets = new BetKeeper({ ...options, readTheses: () => this.#readTheses() });
-    this.bets.resolved.subscribe((resolved) => {
-      if (resolved !== undefined) this.#refreshSoon(); // the bet itself may arrive later
-    });
   }
 
   /** Starts following, and resends signed bets that have no answer. */
