@@ -50,6 +50,10 @@ Deno.test("ChartProbe: a point in the future shows the multiplier of a box that 
   assert.equal(bet?.betAmount, 20_000_000n);
   const text = probe.textAt(future, series, NOW_MS);
   assert.match(text, /^3,006\.00 at \d\d:\d\d:\d\d: staying this close for 15 s pays × 2\.50/);
+  probe.show(future);
+  assert.equal(probe.place.value, future);
+  assert.match(probe.textAt(future, series, NOW_MS), /^3,006\.00 at [\d:]+$/, "a box is there now");
+  probe.show(future, END_MS);
   series.append(NOW_MS + 10_000, 3_001);
   assert.match(
     probe.textAt(future, series, NOW_MS + 10_001),
