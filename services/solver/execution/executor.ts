@@ -71,16 +71,17 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    const { submitter, exposureLimit, quoteSigner, chainId } = this.#options;
+    const { store, submitter, exposureLimit, quoteSigner, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
-    // The store may not know it, after a restore: it would refuse a bet that was made.
+    // A restored store may not know a bet that was made: it would refuse it. One that knows the bet
+    // also knows whether a restored chain has lost it.
     const thesis = exposureLimit.book.thesisOf(quoteHash);
-    if (thesis !== undefined) {
+    if (thesis !== undefined && (await store.findState(quoteHash)).state === undefined) {
       return { txHash: thesis.txHash, status: "committed", thesisId: thesis.id };
     }
     const record = () => this.#findOrRecord(quoteHash, execution);

@@ -337,6 +337,24 @@ Deno.test("Executor: a quote that was refused for its price is used up, one with
   }, { strategy });
 });
 
+Deno.test("Executor: a bet that a restored chain has lost is no longer committed, though its settlement is remembered", () =>
+  withExecutor(hedgeOf(), async ({ executor, clock, exposure, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    const { thesisId } = await executor.execute(execution);
+    exposure.apply(thesisOf(Number(thesisId), { quoteHash, status: "lost" }));
+    const intent = await store.get(quoteHash);
+    // As `solver reconcile` ends it. The proxy keeps the solver's socket open meanwhile.
+    const failure = { code: "CHAIN_REWOUND", message: "It is gone" };
+    const gone = {
+      state: "failed",
+      transaction: intent.transaction,
+      receipt: null,
+      failure,
+    } as const;
+    assert(await store.replaceResult(intent, gone, clock.now()));
+    await assert.rejects(executor.execute(execution), { code: "CHAIN_REWOUND" });
+  }));
+
 for (const status of ["open", "won", "lost"] as const) {
   Deno.test(`Executor: a bet that is ${status} on the chain has its result, also if the store has lost it`, async () => {
     const strategy = {
