@@ -7,7 +7,7 @@ import {
   type SignerMethod,
 } from "../../../lib/net/remote_signer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { type Address, type Hex, normalizeSignature } from "../../../lib/protocol/scalars.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
@@ -120,18 +120,6 @@ Deno.test("RemoteSigner: more than 32 requests at a time are refused at once", a
       await one.sign(digest, deposit, CHAIN_ID);
     },
   );
-});
-
-Deno.test("normalizeSignature: v 0 or 1 and a high s are converted to the accepted form", () => {
-  const strict = new LocalSigner(privateKey).sign(digest);
-  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-  const [r, s, v] = [strict.slice(0, 66), BigInt(`0x${strict.slice(66, 130)}`), strict.slice(130)];
-  const low = `${s.toString(16).padStart(64, "0")}`;
-  const high = (order - s).toString(16).padStart(64, "0");
-  const other = v === "1b" ? "1c" : "1b";
-  for (const same of [strict, r + low + (v === "1b" ? "00" : "01"), r + high + other]) {
-    assert.equal(normalizeSignature(same as Hex), strict); // all are 65 bytes of hex
-  }
 });
 
 Deno.test("bridge: --signer-url without --signer-address, or together with a key, is a usage error", async () => {
