@@ -99,34 +99,23 @@ Deno.test("Pricing: the mock needs no prices", () =>
     await stop().then(() => assert.deepEqual(node.queries, []));
   }));
 
-const charges = { margin: 0.1, userLeadMs: 700, skew: 0.4 };
-const bounds: readonly [overrides: Partial<SolverOptions>, skew: number][] = [
-  [{ maxRisk: 20_000_000n }, 0.4 * 50 / 200],
-  [{ maxRisk: 20_000_000n, maxExposure: 100_000_000n }, 0.4 * 50 / 100],
-];
-
-for (const [overrides, skew] of bounds) {
-  const of = overrides.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
-  Deno.test(`Pricing: barrier charges its options, with its skew a share of ${of}`, () =>
-    withPricing(
-      { pricing: "barrier", ...charges, ...overrides },
-      async ({ strategy, marketData, start, clock, node, exposure }) => {
-        const bet = betAt(clock.now());
-        const spot = nodePrice({ price: SPOT, lastUpdate: clock.now() });
-        marketData?.setSpots({ [market.symbol]: spot }, clock.now());
-        start();
-        await eventually("the history", () => node.queries.length >= 3);
-        await setImmediate();
-        exposure.reserve(quoteHashOf(1), bet);
-        const { details } = strategy.price(bet);
-        assert.equal(strategy.name, "barrier");
-        assert.equal(details?.margin, 0.1);
-        assert.ok(Math.abs((details?.skew ?? 0) - skew) < 1e-12, `${details?.skew}`);
-        const near = strategy.price({ ...bet, upperPrice: SPOT + 50_000n }).details;
-        assert.ok((near?.chargedProbability ?? 0) > (near?.probability ?? 1));
-      },
-    ));
-}
+Deno.test("Pricing: barrier charges the user's lead, and without --max-exposure a skew by ten times --max-risk", () =>
+  withPricing(
+    { pricing: "barrier", userLeadMs: 700, skew: 0.4, maxRisk: 20_000_000n },
+    async ({ strategy, marketData, start, clock, node, exposure }) => {
+      const bet = betAt(clock.now());
+      const spot = nodePrice({ price: SPOT, lastUpdate: clock.now() });
+      marketData?.setSpots({ [market.symbol]: spot }, clock.now());
+      start();
+      await eventually("the history", () => node.queries.length >= 3);
+      await setImmediate();
+      exposure.reserve(quoteHashOf(1), bet);
+      const { skew = 0 } = strategy.price(bet).details ?? {};
+      assert.ok(Math.abs(skew - 0.4 * 50 / 200) < 1e-12, `${skew}`);
+      const near = strategy.price({ ...bet, upperPrice: SPOT + 50_000n }).details;
+      assert.ok((near?.chargedProbability ?? 0) > (near?.probability ?? 1));
+    },
+  ));
 
 Deno.test("Pricing: after a stop no history is read", () =>
   withPricing({ pricing: "barrier" }, async ({ start, stop, node }) => {
