@@ -27,28 +27,23 @@ function finalDeposit(
   });
 }
 
-for (const change of ["removed", "moved", "replaced", "without its log"]) {
-  Deno.test(`Bridge: after its database is ${change}, health fails and no deposit is accepted`, () =>
-    withFolder(async (folder) => {
-      const database = `${folder}/data/bridge.sqlite`;
-      const clock = new FakeClock(Date.now());
-      await withBridge(async ({ url }, node) => {
-        assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
-        if (change === "moved") await Deno.rename(`${folder}/data`, `${folder}/elsewhere`);
-        if (change === "replaced") await Deno.copyFile(database, `${folder}/copy`);
-        if (["removed", "replaced"].includes(change)) await Deno.remove(database);
-        if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
-        if (change === "without its log") await Deno.remove(`${database}-wal`);
-        const next = signedRequest({ nonce: 2n });
-        const refused = post(`${url}/deposit`, next);
-        await assertFailure(refused, 503, "moved or replaced: stop the service");
-        assert.equal(node.received.length, 1, "only the first one was sent");
-        clock.advance(5_000);
-        const { status, code } = await (await fetch(`${url}/health`)).json();
-        assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
-      }, { database, clock });
-    }));
-}
+Deno.test("Bridge: after its database is replaced by a copy, health fails and no deposit is accepted", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlite`;
+    const clock = new FakeClock(Date.now());
+    await withBridge(async ({ url }, node) => {
+      assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
+      await Deno.copyFile(database, `${folder}/copy`);
+      await Deno.rename(`${folder}/copy`, database);
+      const next = signedRequest({ nonce: 2n });
+      const refused = post(`${url}/deposit`, next);
+      await assertFailure(refused, 503, "moved or replaced: stop the service");
+      assert.equal(node.received.length, 1, "only the first one was sent");
+      clock.advance(5_000);
+      const { status, code } = await (await fetch(`${url}/health`)).json();
+      assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
+    }, { database, clock });
+  }));
 
 Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
   withFolder(async (directory) => {
