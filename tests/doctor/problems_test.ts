@@ -1,4 +1,4 @@
-/** Every problem that the doctor reports of one option or service, or of its own permissions. */
+/** Problems that the doctor reports of one option or service, or of its own permissions. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -83,14 +83,6 @@ const problems: Record<string, Problem> = {
     level: "fail",
     text: /cannot be reached: .*[Cc]onnection refused/,
     remedy: /--signer-url or RANGEMAKER_BRIDGE_SIGNER_URL$/,
-  },
-  "a --pricing file that cannot be loaded": {
-    argv: ["solver", "--pricing", "none/mine.ts"],
-    env: solverKey,
-    subject: "start",
-    level: "fail",
-    text: /^Strategy .*mine\.ts cannot be loaded: /,
-    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "options that contradict each other": {
     argv: ["proxy", "--read-node-ws-url", "ws://127.0.0.1:1,ws://127.0.0.1:2"],
