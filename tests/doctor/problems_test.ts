@@ -24,21 +24,6 @@ const problems: Record<string, Problem> = {
     text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
     remedy: /^Remove the cause, and run the doctor again$/,
   },
-  "a write node that is down": {
-    argv: ["proxy", "--write-node-url", deadUrl()],
-    subject: "nodes",
-    level: "fail",
-    text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /^Start the nodes, or correct --write-node-url and --read-node-url$/,
-  },
-  "a backfill's node that is down": {
-    argv: ["backfill", "--rpc-url", deadUrl(), "--history-url", deadUrl()],
-    env: { RANGEMAKER_BACKFILL_PRIVATE_KEY: DEV_ACCOUNTS.admin.privateKey },
-    subject: "admin",
-    level: "fail",
-    text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /^Start the node, or correct --rpc-url or --chain-id$/,
-  },
   "no key": {
     argv: ["bridge"],
     subject: "key",
