@@ -103,15 +103,6 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
     assert.deepEqual(await linesOf(), ["0 gone, 0 already present, 0 failed"]);
   }));
 
-Deno.test("solver reconcile: without a key it names the options that it has", () =>
-  withFolder(async (folder) => {
-    const database = `${folder}/solver.sqlite`;
-    await (await openIntentStore(database, "solver")).close();
-    const { code, stderr } = await runHere(["solver", "reconcile", "--database", database]);
-    assert.equal(code, 2);
-    assert.match(stderr, /^Missing key: give --private-key or SOLVER_PRIVATE_KEY, or --keystore\./);
-  }));
-
 Deno.test("solver reconcile: binds no database, so that a wrong key leaves it to the right one", () =>
   withFolder(async (folder) => {
     const database = `${folder}/shared.sqlite`;
