@@ -131,6 +131,9 @@ const inputSchema = z.object({
   user: z.string().regex(/^0x/, "Expected an address").optional(),
 }).strict();
 
+/** A private key in a wrong field. */
+const KEY = DEV_ACCOUNTS.solver.privateKey;
+
 const inputCases: readonly (readonly [unknown, string])[] = [
   [undefined, "Expected an object: received nothing"],
   [[], "Expected an object: received an empty array"],
@@ -143,6 +146,7 @@ const inputCases: readonly (readonly [unknown, string])[] = [
   [{ id: 1, nme: 2 }, "Unknown key nme: received an object"],
   [{ id: 1, user: "z".repeat(99) }, `user: Expected an address: received "${"z".repeat(60)}…"`],
   [{ id: 1, user: "z".repeat(60) }, `user: Expected an address: received "${"z".repeat(60)}"`],
+  [{ id: 1, user: KEY.slice(2) }, 'user: Expected an address: received "…"'],
 ];
 
 for (const [input, message] of inputCases) {
@@ -161,12 +165,4 @@ Deno.test('describeInput: a missing nested field is described as "received nothi
     const message = describeInput(error ?? assert.fail("It fits"), input);
     assert.equal(message, "a.b: No: received nothing");
   }
-});
-
-Deno.test("describeInput: a private key in a wrong field is not shown", () => {
-  const key = DEV_ACCOUNTS.solver.privateKey;
-  const input = { id: 1, user: key.slice(2) };
-  const { error } = inputSchema.safeParse(input);
-  const message = describeInput(error ?? assert.fail("It fits"), input);
-  assert.equal(message, 'user: Expected an address: received "…"');
 });
