@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { StoreError } from "../../lib/intents/errors.ts";
 import { ListenError } from "../../lib/http/listener.ts";
-import { UsageError } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
@@ -43,13 +41,6 @@ Deno.test("Bridge: after its database is replaced by a copy, health fails and no
       const { status, code } = await (await fetch(`${url}/health`)).json();
       assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
     }, { database, clock });
-  }));
-
-Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
-  withFolder(async (directory) => {
-    const url = "http://127.0.0.1:9";
-    await assert.rejects(() => startTestBridge(url, { privateKey: undefined }), UsageError);
-    await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
   }));
 
 Deno.test("Bridge: if its port is in use the start fails and closes the database", () =>
