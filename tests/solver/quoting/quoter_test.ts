@@ -9,7 +9,7 @@ import {
 } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { CHAIN_ID, solver, termsAt, user } from "../support.ts";
+import { CHAIN_ID, solver, termsAt } from "../support.ts";
 
 const clock = new FakeClock();
 const { payout: _, solver: __, ...request } = termsAt(clock.now());
@@ -38,15 +38,8 @@ Deno.test("Quoter: a quote has the requested terms, its payout and the solver's 
     assert.equal(quoteHash, hashQuote(terms, CHAIN_ID));
     assert.deepEqual(quote, { ...terms, signature: solver.sign(quoteHash) });
     assert.equal(pricing, details);
-    assert.deepEqual(records.map(({ properties }) => properties), [{
-      event: "quoted",
-      user: user.address,
-      quoteHash,
-      betAmount: "100",
-      payout: "130",
-      bet: "0.0001 USDC",
-      pays: "0.00013 USDC",
-    }]);
+    const logged = records.map(({ properties: { event, payout } }) => [event, payout]);
+    assert.deepEqual(logged, [["quoted", "130"]]);
   }));
 
 Deno.test("Quoter: an estimate has the same price as the quote, and the strategy's name", () => {
