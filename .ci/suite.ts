@@ -35,7 +35,7 @@ const HEAVY = [
   /^tests\/(simulation\/|proxy\/node\/read_nodes_model_)/,
   /^tests\/hostile\//,
   /^tests\/solver\/pricing\/(box_|candle|d\w+_no_touch|early_users|forward|largest|volatility|window)/,
-  /^tests\/solver\/(api|market\/volatility_keeper|backtest\/(backtest|candle_bridge))_/,
+  /^tests\/solver\/(api|market\/volatility_keeper|backtest\/backtest)_/,
   /^tests\/console\/page\/trade\/suggested_draft_test/,
 ];
 
