@@ -30,15 +30,6 @@ function assertFails(test: MemoryChain, tx: Transaction, code: string): void {
   assert.deepEqual(test.chain.submit(tx), receipt, "sent again, the first receipt again");
 }
 
-Deno.test("Chain: a deposit credits its user once, in the block that the next checkpoint seals", () => {
-  const test = MemoryChain.funded();
-  assert.equal(test.chain.state.ledger.account(user.address).balance, 5_000_000n);
-  const [receipt] = test.receipts;
-  assert.equal(receipt?.blockNumber, test.chain.head.number + 1);
-  test.run(1);
-  assert.deepEqual(test.chain.head.transactions, [receipt?.txHash]);
-});
-
 Deno.test("Chain: a repeated transaction returns its first receipt, however late", () => {
   const test = new MemoryChain();
   const tx = deposit({ timestamp: test.now });
