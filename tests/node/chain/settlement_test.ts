@@ -236,18 +236,6 @@ function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
   return { test, fill };
 }
 
-Deno.test("Chain: a backfill of several gaps settles each thesis that lacked one of them", () => {
-  const { test, fill } = chainWithTheses([0, 1_000], [1_000, 2_000]);
-  for (let second = 0; second < 2; second++) {
-    test.run(4);
-    test.run(2, null);
-    test.run(4);
-  }
-  assert.deepEqual(test.statuses, ["needs_backfill", "needs_backfill"]);
-  assert.equal(fill(0, 2_000), 4);
-  assert.deepEqual(test.statuses, ["won", "won"]);
-});
-
 const needed = (test: MemoryChain) =>
   [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
 
