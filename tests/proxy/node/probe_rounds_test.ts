@@ -95,6 +95,7 @@ Deno.test("ProbeRounds: if a node's chain grows without announcements, its conne
     if (hasAnnounced) scene.announce(1);
     else await scene.pass(SILENCE_MS); // its head is read
     scene.head = 5;
+    scene.clock.advance(0.25); // the reason has whole milliseconds all the same
     await scene.pass(SILENCE_MS + ROUND_MS - 500);
     assert.deepEqual(hasAnnounced ? scene.dropped : [], []);
     await scene.pass(ROUND_MS);
@@ -178,16 +179,6 @@ Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropp
   assert.deepEqual(scene.dropped, []);
   scene.clock.advance(1);
   await settled();
-  assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain advanced"]);
-  scene.rounds.stop();
-});
-
-Deno.test("ProbeRounds: a silence is reported in whole milliseconds", async () => {
-  const scene = new Scene();
-  scene.announce(1);
-  scene.head = 2;
-  scene.clock.advance(0.25);
-  await scene.pass(SILENCE_MS + ROUND_MS);
   assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain advanced"]);
   scene.rounds.stop();
 });
