@@ -167,7 +167,7 @@ Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AH
   assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs), [first, first + 100]);
   clock.jump(4_200);
   await advance(clock, 100);
-  assert.deepEqual(ahead, [3_600_000], "a long delay after that is none of the clock");
+  assert.deepEqual(ahead, [3_600_000], "a long delay after that is not blamed on the clock");
 });
 
 Deno.test("CheckpointLoop: waits again each time the clock is set forward", async () => {

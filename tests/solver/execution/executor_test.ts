@@ -337,7 +337,7 @@ Deno.test("Executor: a quote that was refused for its price is used up, one with
   }, { strategy });
 });
 
-Deno.test("Executor: a bet that a restored chain has lost is no longer committed, though its settlement is remembered", () =>
+Deno.test("Executor: a bet that was ended by solver reconcile fails, although its settlement is still remembered", () =>
   withExecutor(hedgeOf(), async ({ executor, clock, exposure, store }) => {
     const { execution, quoteHash } = signed(clock);
     const { thesisId } = await executor.execute(execution);
