@@ -212,7 +212,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async revert(id: number): Promise<number> {
-    return this.#setTime(await this.#node.revert(id));
+    return await this.#setTime(await this.#node.revert(id));
   }
 
   /**
@@ -228,7 +228,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async advance(ms: number, prices: SymbolPrices = {}): Promise<number> {
-    return this.#setTime(await this.#node.advance(ms, parse(pricesSchema, prices)));
+    return await this.#setTime(await this.#node.advance(ms, parse(pricesSchema, prices)));
   }
 
   /**
@@ -271,9 +271,11 @@ export class TestChain implements AsyncDisposable {
     return this.stop();
   }
 
-  #setTime(toMs: number): number {
+  /** @returns The time once prices are fresh: a long jump on a slow machine lets them get old. */
+  async #setTime(toMs: number): Promise<number> {
     this.#clock.shift(toMs - this.#clock.now());
-    return toMs;
+    await this.ready();
+    return this.now();
   }
 
   async #untilPrices(
