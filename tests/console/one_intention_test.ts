@@ -155,6 +155,7 @@ const troubles: Record<
     gateway.release();
   },
   async "it is killed before it has read the request"(services, gateway) {
+    await eventually("an execution", () => gateway.executions > 0);
     await services.stop("solver");
     gateway.release();
     await services.start("solver");
