@@ -1,4 +1,5 @@
 /** The files of a data directory: whether they belong together, are opened and are undamaged. */
+import { isDeepStrictEqual } from "node:util";
 import { afterInput } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { findFileProblem, findFolderProblem, readStat } from "../../../lib/files.ts";
@@ -10,6 +11,7 @@ import {
   createChain,
   createMeta,
   createTables,
+  genesisBalances,
 } from "./schema.ts";
 import { Table } from "./table.ts";
 
@@ -177,10 +179,9 @@ function requireMatchingChain(
     const chain = meta.chain.get();
     const sequence = meta.state.get()?.sequence ?? 0;
     if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
-    const { chainId, balances } = identity;
-    const isOther = chain.chainId !== chainId ||
-      (balances !== undefined &&
-        balancesText(balances) !== balancesText(Object.entries(chain.balances)));
+    const isOther = chain.chainId !== identity.chainId ||
+      (identity.balances !== undefined &&
+        !isDeepStrictEqual(genesisBalances(identity), chain.balances));
     if (isOther) {
       throw new DataDirError(
         `${dir} contains a chain with another genesis or chain id: use the settings it was created with, ` +
@@ -199,11 +200,6 @@ function requireMatchingChain(
     // A read-only connection leaves this file behind.
     if (!hadIndex && readStat(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
   }
-}
-
-/** A text that is equal for equal balances in any order. */
-function balancesText(balances: Iterable<readonly [string, bigint]>): string {
-  return [...balances].filter(([, balance]) => balance > 0n).map(String).sort().join();
 }
 
 /**

@@ -54,29 +54,32 @@ export interface ChainIdentity {
   balances: ReadonlyMap<Address, bigint> | undefined;
 }
 
+/** The accounts of a genesis that have money. */
+export function genesisBalances({ balances }: ChainIdentity): Record<Address, bigint> {
+  return Object.fromEntries([...balances ?? []].filter(([, balance]) => balance > 0n));
+}
+
 /** Creates the tables and the first rows of a chain. */
-export function createChain(
-  db: Database,
-  { chainId, balances }: ChainIdentity,
-  nowMs: number,
-): void {
-  const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
+export function createChain(db: Database, identity: ChainIdentity, nowMs: number): void {
+  const balances = genesisBalances(identity);
   const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
   const state = {
     sequence: FIRST_SEQUENCE,
     lastThesisId: 0,
     droppedBeforeMs: 0,
     reservedTo: 0,
-    issued: funds.reduce((sum, [, balance]) => sum + balance, 0n),
+    issued: Object.values(balances).reduce((sum, balance) => sum + balance, 0n),
     totals: totals as Totals, // one for each name
   };
   db.exec("BEGIN IMMEDIATE");
   db.exec(SCHEMA);
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   const { accounts } = createTables(db, state.totals);
-  for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
+  for (const [address, balance] of Object.entries(balances)) {
+    accounts.add(address, { balance, locked: 0n });
+  }
   const meta = createMeta(db);
-  meta.chain.put({ chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
+  meta.chain.put({ chainId: identity.chainId, createdAtMs: nowMs, balances });
   meta.state.put(state);
   db.exec("COMMIT");
 }

@@ -247,6 +247,11 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
     const nothing = { relayers: undefined, admins: undefined, balances: undefined };
     await assert.rejects(() => startNode({ ...options, ...nothing }), /another genesis/);
     const clock = new FakeClock();
+    const [rich, poor, empty] = [[user, 2n], [actors.admin, 1n], [actors.stranger, 0n]] as const;
+    for (const genesis of [[rich, poor], [empty, poor, rich]]) {
+      const balances = new Map(genesis.map(([{ address }, balance]) => [address, balance]));
+      await new DiskChain(`${directory}/same`, clock, { balances }).close();
+    }
     for (const ringBufferSize of [64, 1_024, 128]) {
       await using disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize });
       disk.run(20);
