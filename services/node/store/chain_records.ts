@@ -64,7 +64,7 @@ export class ChainRecords {
   #prices: StoredPrices;
   /** What a rollback replaces. */
   #loaded: { state: StoredState; tables: Tables; accounts: Accounts };
-  #reservedTo: number;
+  #reservedTo = 0;
   #onRollback = () => {};
 
   /** @param db Has the tables of a chain. @throws {StorageError} If a row is damaged. */
@@ -76,7 +76,6 @@ export class ChainRecords {
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
     this.resumeFrom = this.#resumePoint();
-    this.#reservedTo = this.state.reservedTo;
     // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
