@@ -262,13 +262,7 @@ export class ChainRecords {
 
   #readPrices(): StoredPrices {
     const { markets, ringSlots } = this.#options;
-    const prices = new StoredPrices(this.#db, markets, ringSlots);
-    // Slots up to the head have passed: those without a price are missing.
-    const head = this.#meta.head.get();
-    if (head !== undefined && head.number > 0) {
-      for (const ring of prices.rings.values()) ring.skipTo(head.timestampMs);
-    }
-    return prices;
+    return new StoredPrices(this.#db, markets, ringSlots);
   }
 }
 
