@@ -161,6 +161,16 @@ Deno.test("Data directory: a database that the system does not open, and a disk 
     } finally {
       Deno.FsFile.prototype.syncDataSync = syncDataSync;
     }
+    const { exec } = Database.prototype;
+    Database.prototype.exec = function (sql) {
+      if (sql === "COMMIT") throw new StorageError("The chain cannot be written: disk is full");
+      exec.call(this, sql);
+    };
+    try {
+      assert.throws(open, /: disk is full$/);
+    } finally {
+      Database.prototype.exec = exec;
+    }
     await open().close();
     Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
     Deno.mkdirSync(`${folder}/node/${DATABASE}`); // to root, as to others a file of root
