@@ -181,6 +181,8 @@ Deno.test('CoreNode: on a full disk it refuses writes with one code, reports "fa
       node.second();
       assert.deepEqual(await node.health(), { http: 200, status: "healthy", error: undefined });
       assert.equal(await writable(), 1);
+      const spaceTest = "SELECT key FROM meta WHERE key = 'probe'";
+      assert.equal(node.storage.database.get(spaceTest), undefined, "no space is left taken");
       assert.equal((await node.account()).frozen, undefined);
       assert.equal((await node.deposit()).result.status, "committed");
       assert.equal(await node.balance(), `${(committed + 1) * 5_000_000}`);
