@@ -183,10 +183,10 @@ export class ChainRecords {
       if (oldTheses.length + oldReceipts.length === 0) return;
       this.commits.change(() => {
         for (const [id, { thesis }] of oldTheses) {
-          const { settledAt = 0, startTime, endTime, quoteHash } = thesis;
+          const { startTime, endTime, quoteHash } = thesis;
           theses.delete(id);
           quotes.delete(quoteKey(startTime, quoteHash));
-          this.#raiseDroppedBefore(Math.max(settledAt, endTime));
+          this.#raiseDroppedBefore(endTime);
         }
         for (const [key, { atMs }] of oldReceipts) {
           receipts.delete(key);

@@ -224,7 +224,7 @@ const stateSchema = z.object({
   lastThesisId: numberSchema,
   /** All money ever received: genesis and deposits. */
   issued: uint256Schema,
-  /** Receipts and closed theses before this time were deleted. Unix milliseconds. */
+  /** Receipts of before this time, and theses that ended before it, were deleted. Unix ms. */
   droppedBeforeMs: timestampSchema,
   /** No block above this number was announced. */
   reservedTo: numberSchema,
