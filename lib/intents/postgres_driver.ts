@@ -189,11 +189,10 @@ async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
 }
 
 async function runSteps<T>(run: Run, running: SqlSteps<T>): Promise<T> {
-  // Sent together, they run one after the other. All finish before the transaction continues.
+  // Sent together, they run one after the other.
   const runAll = async (statements: readonly Statement[]) => {
-    const answers = statements.map(({ sql, values }) => run(sql, values));
-    await Promise.allSettled(answers);
-    return (await Promise.all(answers)).map(({ rows }) => rows);
+    const answers = await Promise.all(statements.map(({ sql, values }) => run(sql, values)));
+    return answers.map(({ rows }) => rows);
   };
   let step = running.next();
   while (!step.done) step = running.next(await runAll(step.value));
