@@ -9,7 +9,7 @@ import type {
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
 import type { SqlSteps } from "../../../lib/intents/database.ts";
-import { StoreError } from "../../../lib/intents/errors.ts";
+import { StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -405,6 +405,22 @@ Deno.test("ReservationTable on SQLite: after a failed transaction, a decision do
     await insertReserved(store, newIntent("d", { payload: "44" }));
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
+  }));
+
+Deno.test("ReservationTable on SQLite: a reservation whose commit was not answered counts in the next decision", () =>
+  withFolder(async (folder) => {
+    const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
+    await using store = new IntentStore(driver, "test");
+    const count = new Count(10);
+    const { transaction } = driver;
+    const unanswered = async (steps: () => SqlSteps<unknown>) => {
+      await transaction.call(driver, steps);
+      throw new StoreConnectionLostError(new Error("No answer"));
+    };
+    Object.assign(driver, { transaction: unanswered });
+    assert.equal((await count.reserve(store, "a", 7)).inserted, true, "it is found");
+    Object.assign(driver, { transaction });
+    await assert.rejects(count.reserve(store, "b", 4), /^RangeError: 11 is above 10$/);
   }));
 
 Deno.test("ReservationTable on SQLite: a damaged reservation does not count, and a damaged row fails its own insertion, and no other of the transaction", () =>
