@@ -151,11 +151,6 @@ export class PostgresServers {
   }
 }
 
-interface Answer {
-  rows: unknown[];
-  command: string;
-}
-
 /** One connection, which one caller has to itself. */
 export class PostgresConnection {
   /** Resolves when it is closed. */
@@ -208,7 +203,10 @@ export class PostgresConnection {
    * @param name Names the statement on every connection.
    * @throws {StoreConnectionLostError} If it is unknown whether it took effect.
    */
-  async run({ text, name }: { text: string; name: string }, values: SqlValue[]): Promise<Answer> {
+  async run(
+    { text, name }: { text: string; name: string },
+    values: SqlValue[],
+  ): Promise<{ rows: unknown[] }> {
     const isNamed = this.#mayPrepare && values.length > 0;
     try {
       const answer = await this.#client.query({ text, values, ...(isNamed && { name }) });
