@@ -286,6 +286,21 @@ Deno.test("Data directory: a node does not start on a damaged row, also one that
     );
   }));
 
+Deno.test("Data directory: a node does not start on an index that lacks a row", () =>
+  withDiskChain(async (disk) => {
+    addHistory(disk);
+    await disk.close();
+    const path = `${disk.path}/${DATABASE}`;
+    const db = new Database(path);
+    const query = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_receipts_1'";
+    const { rootpage } = db.get(query) ?? {};
+    db.close();
+    const bytes = Deno.readFileSync(path);
+    bytes[4_096 * Number(rootpage) - 10]! ^= 1; // in the first key, at the end of the page
+    Deno.writeFileSync(path, bytes);
+    assert.throws(() => new DiskChain(disk.path, disk.clock), /damaged \(.* missing from index/);
+  }));
+
 Deno.test("checkInBackground: passes after one failed read that also ended its transaction", () =>
   withDiskChain(async (disk) => {
     addHistory(disk);
