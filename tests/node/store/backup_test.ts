@@ -1,6 +1,7 @@
 /** Backups of a chain, with its node running or stopped. */
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
+import { inspectDataDir } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import config from "../../../deno.json" with { type: "json" };
@@ -8,7 +9,7 @@ import { runHere } from "../../support/command_context.ts";
 import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
-import { actors, hashOf } from "../support/actors.ts";
+import { actors, CHAIN_ID, hashOf } from "../support/actors.ts";
 import { addHistory, DiskChain, GENESIS, withDiskChain } from "../support/chains.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 
@@ -144,6 +145,13 @@ Deno.test("node backup: copies a restored backup before its first start, without
     for (let number = 50; number < 60; number++) disk.deposit(number);
     disk.kill(killed); // with a log
     await disk.close();
+
+    const stopped = `${folder}/stopped`; // without a log
+    Deno.mkdirSync(stopped);
+    Deno.copyFileSync(to, `${stopped}/chain.sqlite`);
+    Deno.copyFileSync(`${killed}/lock`, `${stopped}/lock`);
+    const identity = { chainId: CHAIN_ID, balances: GENESIS.balances };
+    assert.equal(inspectDataDir(stopped, identity)?.isLocked, false, "the doctor accepts it");
 
     Deno.copyFileSync(to, `${killed}/chain.sqlite`);
     const { code, stderr } = await runHere(["node", "backup", "--data-dir", killed, "--to", copy]);
