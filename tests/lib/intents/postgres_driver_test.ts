@@ -7,6 +7,7 @@ import type { SqlSteps } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
+import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
 import { runSql, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
@@ -114,6 +115,10 @@ test("a connection that was lost while idle fails no call, and no earlier one is
   await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
   await admin`SELECT 1`;
   assert.ok(before.isDisjointFrom(await sessionsOf(driver)));
+  await eventually("the earlier ones are closed", async () => {
+    const rows = await admin`SELECT FROM pg_stat_activity WHERE pid = ANY(${[...before]})`;
+    return rows.length === 0;
+  });
 });
 
 test("a statement that takes too long fails", async ({ url, admin }) => {
