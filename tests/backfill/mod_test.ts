@@ -269,6 +269,20 @@ test("fills a stretch of time in a market", async (scene) => {
   });
 });
 
+test("after Ctrl-C it fills nothing more, says how to go on, and fails", async (scene) => {
+  const { from, to } = await lackingThesis(scene);
+  const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${"a2".repeat(32)}` };
+  const { context, printed } = recordedContext(env, scene.clock);
+  const argv = ["--rpc-url", scene.node.url, "--thesis", "1", "--price", "3000.25"];
+  const code = await run(argv, { ...context, untilSignal: () => Promise.resolve() });
+  const span = [from + 200, to].map((timeMs) => new Date(timeMs).toISOString()).join(" to ");
+  assert.deepEqual([code, printed], [1, [
+    `ETH/USDT ${span}: 0 slots filled, 0 without a trade`,
+    "Stopped: run it again to continue",
+    "Thesis 1: needs_backfill",
+  ]]);
+});
+
 test("reports slots that the node did not accept", async (scene) => {
   const to = scene.stepped.now;
   await using history = startFakeHistory([{ time: to - 10_000, price: 3_000_000_000n }]);
@@ -306,6 +320,7 @@ test("what it cannot do is an error, and nothing is filled", (scene) =>
 const wrongOptions = [
   [],
   ["--thesis", "1", "--market", "ETH/USDT"],
+  ["--thesis", "1", "--market", "ETH/USDT", "--from", "0", "--to", "1"],
   ["--market", "ETH/USDT"],
   ["--market", "XRP/USDT", "--from", "1", "--to", "2"],
   ["--market", "ETH/USDT", "--from", "2", "--to", "1"],
