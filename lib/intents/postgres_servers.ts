@@ -113,7 +113,8 @@ export class PostgresServers {
     const failed = this.#failed;
     if (failed && performance.now() - failed.atMs < RETRY_PAUSE_MS) throw failed.error;
     const reasons = new Set<string>();
-    let last: unknown;
+    /** Of the first server that has one: a standby has none, and says nothing of the others. */
+    let cause: unknown;
     for (const server of this.#servers) {
       if (this.#isClosed) throw new StoreError("Database is closed");
       try {
@@ -122,11 +123,11 @@ export class PostgresServers {
         this.#failed = undefined;
         return connection;
       } catch (thrown) {
-        last = thrown;
-        reasons.add(asStoreError(thrown).message.replace(/^Database failed: /, ""));
+        const error = asStoreError(thrown);
+        cause ??= error.cause;
+        reasons.add(error.message.replace(/^Database failed: /, ""));
       }
     }
-    const cause = last instanceof StoreError ? last.cause : last;
     const error = new StoreError(`Database failed: ${[...reasons].join("; ")}`, cause);
     this.#failed = { error, atMs: performance.now() };
     throw error;

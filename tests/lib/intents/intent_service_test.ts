@@ -232,3 +232,18 @@ testOnPostgres(
       assert.deepEqual(eventsOf(records), ["store_starting"]);
     }),
 );
+
+testOnPostgres(
+  "openIntentResources: while one server is away and the other a standby, in either order, a start tries again",
+  async (url) => {
+    const { host } = new URL(url);
+    for (const hosts of [`127.0.0.1:9,${host}`, `${host},127.0.0.1:9`]) {
+      const database = `${url.replace(host, hosts)}&default_transaction_read_only=on`;
+      const clock = new FakeClock();
+      const refused = assert.rejects(openResources({ database, clock }), /is a standby/);
+      await eventually("the second attempt is scheduled", () => clock.pending);
+      clock.advance(30_000);
+      await refused;
+    }
+  },
+);
