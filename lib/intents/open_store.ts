@@ -67,10 +67,9 @@ export async function inspectStore(
     return await inspect(driver, service, stuckBeforeMs);
   } catch (thrown) {
     const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-    if (cause === undefined) throw thrown;
-    // A URL may contain a password.
-    const name = isFile ? `Database ${database}` : "Database";
-    throw new StoreError(`${name} cannot be used: ${describeCause(cause)}`, cause);
+    // An error of PostgreSQL names what each of its servers lacks, and no password of the URL.
+    if (cause === undefined || !isFile) throw thrown;
+    throw new StoreError(`Database ${database} cannot be used: ${describeCause(cause)}`, cause);
   } finally {
     await driver?.close();
   }

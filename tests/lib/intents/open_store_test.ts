@@ -224,11 +224,13 @@ testOnPostgres("inspectStore: read-only PostgreSQL cannot be used", async (url) 
   const readOnly = new URL(url);
   readOnly.searchParams.set("default_transaction_read_only", "on");
   await assert.rejects(look(readOnly.href), /may run read-only transactions only$/);
+  const several = readOnly.href.replace(readOnly.host, `127.0.0.1:9,${readOnly.host}`);
+  await assert.rejects(look(several), /ECONNREFUSED.*; .* is a standby/, "each server is named");
 });
 
 Deno.test("inspectStore: PostgreSQL that is away cannot be used, and the error shows no password", async () => {
   await assert.rejects(
     look(`postgres://bridge:geheim@127.0.0.1:${freePort()}/bridge`),
-    /^StoreError: (?!.*geheim)Database cannot be used: .*ECONNREFUSED/,
+    /^StoreError: (?!.*geheim)Database failed: .*ECONNREFUSED/,
   );
 });
