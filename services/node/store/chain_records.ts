@@ -55,7 +55,7 @@ export interface ResumePoint {
  */
 export class ChainRecords {
   readonly createdAtMs: number;
-  /** Where the chain continues; undefined for one that was created just now. */
+  /** Where the chain continues; undefined for one that was only created. */
   readonly resumeFrom: ResumePoint | undefined;
   readonly commits: GroupCommit;
   readonly #db: Database;
@@ -225,8 +225,8 @@ export class ChainRecords {
    * restored backup continues above the blocks that it lacks.
    */
   #resumePoint(): ResumePoint | undefined {
+    if (this.state.sequence === FIRST_SEQUENCE) return undefined;
     const ageMs = this.#options.nowMs - this.createdAtMs;
-    if (ageMs === 0 && this.state.sequence === FIRST_SEQUENCE) return undefined;
     return {
       head: this.#meta.head.get(),
       announcedTo: Math.max(this.state.reservedTo, ageMs),
