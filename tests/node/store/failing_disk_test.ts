@@ -18,7 +18,7 @@ import { hashKey } from "../../../services/node/store/schema.ts";
 import { eventually, settled } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
-import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain, openTheses, requireConserved, withDiskChain } from "../support/chains.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
@@ -277,6 +277,20 @@ Deno.test("Chain: a breach whose commit failed is settled when commits succeed, 
     disk.failCommits(false);
     disk.run(2 * CHECKPOINTS_PER_SAVE);
     assert.deepEqual(disk.chain.findThesis(1)?.breach, { time, price: 9_000_000_000n });
+  }));
+
+Deno.test("Chain: prices whose commits failed are stored by a later one", () =>
+  withDiskChain(async (disk, folder) => {
+    const from = disk.clock.now() + 100;
+    disk.run(10);
+    disk.failCommits(true);
+    disk.run(80); // more than one row has
+    disk.failCommits(false);
+    disk.run(20);
+    disk.kill(`${folder}/copy`);
+    await using copy = new DiskChain(`${folder}/copy`, disk.clock);
+    const { ring } = copy.chain.state.historyOf(ETH);
+    assert.deepEqual(ring.checkRange(from, disk.clock.now() - 1_000).missing, []);
   }));
 
 test("theses that end together are settled in slices, but not shortly before a checkpoint", async (node) => {
