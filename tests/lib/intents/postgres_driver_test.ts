@@ -166,9 +166,15 @@ Deno.test("PostgresDriver: only so many transactions wait for the one that runs"
   await driver.close();
 });
 
-test("a read-only server is refused at start", async ({ url }) => {
-  const readOnly = `${url}&default_transaction_read_only=on`;
+test("a read-only server is refused at start and later, and its connection closed", async ({ url, admin }) => {
+  const readOnly = `${url}&default_transaction_read_only=on&application_name=refused`;
   await assert.rejects(() => openIntentStore(readOnly, "test"), /read-only transaction/);
+  await using driver = closing(new PostgresDriver(readOnly));
+  await assert.rejects(driver.read("SELECT 1", []), /read-only transaction/);
+  await eventually("no connection is left", async () => {
+    const rows = await admin`SELECT FROM pg_stat_activity WHERE application_name = 'refused'`;
+    return rows.length === 0;
+  });
 });
 
 test("every commit waits for its flush, whatever the server's default is", async ({ url, admin }) => {
