@@ -266,18 +266,27 @@ export class ChainRecords {
   }
 }
 
+/** Rows that are read at once: all of them would need several times the memory of the accounts. */
+export const ACCOUNTS_PER_READ = 10_000;
+
 const NOTHING: Funds = { balance: 0n, locked: 0n };
 
 /** Balances and locked amounts by address, all in memory. */
 export class Accounts {
   readonly #table: Table<Funds>;
-  readonly #funds: Map<Address, Funds>;
+  readonly #funds = new Map<Address, Funds>();
   /** Addresses whose row is not written yet. */
   readonly #changed = new Set<Address>();
 
   constructor(table: Table<Funds>) {
     this.#table = table;
-    this.#funds = new Map(table.select() as [Address, Funds][]); // its keys are addresses
+    let page: [Address, Funds][] = [];
+    do {
+      const last = page.at(-1)?.[0] ?? "";
+      const rows = table.select("WHERE key > ? ORDER BY key LIMIT ?", last, ACCOUNTS_PER_READ);
+      page = rows as typeof page; // its keys are addresses
+      for (const [address, funds] of page) this.#funds.set(address, funds);
+    } while (page.length === ACCOUNTS_PER_READ);
   }
 
   get total(): bigint {
