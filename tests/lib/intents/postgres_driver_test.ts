@@ -98,6 +98,16 @@ test("after a loss no open connection is used, and the server that worked is ask
   assert.ok(!wasAskedAgain);
 });
 
+test("once a server stops, starts or is read-only, no open connection to it is used", async ({ url }) => {
+  await using driver = closing(await PostgresDriver.open(url));
+  for (const code of ["57P03", "25006"]) {
+    const before = await sessionsOf(driver);
+    assert.equal(before.size, 2);
+    await assert.rejects(driver.read(`DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`, []));
+    assert.ok(before.isDisjointFrom(await sessionsOf(driver)), code);
+  }
+});
+
 test("a transaction whose connection is lost before its commit has recorded nothing", async ({ url }) => {
   await using driver = closing(await PostgresDriver.open(url));
   const lost = driver.transaction(function* (): SqlSteps<void> {
