@@ -186,6 +186,19 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
     assert.deepEqual(found, ["start", "start", "nodes", "admin"]);
   }));
 
+Deno.test("doctor: a backfill's key that is no admin, or a node of another chain, fails", async () => {
+  await using node = FakeNode.start();
+  const check = async (...argv: string[]) => {
+    const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin };
+    return (await diagnose(["backfill", "--rpc-url", node.url, ...argv], env)).of("admin");
+  };
+  const { level, text, remedy } = await check();
+  assert.equal(level, "fail");
+  assert(text.startsWith(`${admin} lacks the admin permission on the node`), text);
+  assert.match(remedy ?? "", /--admins of the node$/);
+  assert.match((await check("--chain-id", "7")).text, /has chain id 1337: expected 7/);
+});
+
 Deno.test("doctor: default addresses are included in the required permissions", async () => {
   const netOf = async (...argv: string[]) => (await diagnose(argv)).of("permissions").text;
   assert.match(await netOf("node"), /net 127\.0\.0\.1:8545, 127\.0\.0\.1:8547, localhost:8550;/);

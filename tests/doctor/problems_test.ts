@@ -98,6 +98,13 @@ const problems: Record<string, Problem> = {
     text: /is lost with the process/,
     remedy: /--database$/,
   },
+  "a chain in memory": {
+    argv: ["node", "--data-dir", ":memory:", "--oracle-url", deadUrl()],
+    subject: "data dir",
+    level: "warn",
+    text: /^The chain is lost with the process/,
+    remedy: /--data-dir$/,
+  },
 };
 
 for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(problems)) {
