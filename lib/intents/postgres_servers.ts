@@ -90,7 +90,7 @@ export class PostgresServers {
     } finally {
       if (connection.isLost && lossesBefore === this.#losses) this.#cutIdle();
       if (isReusable) this.#idle.push(connection);
-      else connection.end();
+      else connection.cut();
     }
   }
 
@@ -221,12 +221,7 @@ export class PostgresConnection {
     }
   }
 
-  /** Closes it; the server rolls back a transaction. A lost server would never answer. */
-  end(): void {
-    if (this.isLost) this.cut();
-    else void this.#client.end();
-  }
-
+  /** Closes it, without asking a server that may be lost; the server rolls back a transaction. */
   cut(): void {
     this.#socket.destroy();
   }
