@@ -196,7 +196,8 @@ test("every commit waits for its flush, whatever the server's default is", async
       CREATE TABLE seen (settings TEXT);
       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO seen VALUES (current_setting('synchronous_commit') || ' ' ||
-          current_setting('statement_timeout'));
+          current_setting('statement_timeout') || ' ' ||
+          current_setting('idle_in_transaction_session_timeout'));
         RETURN NULL;
       END $$;
       CREATE CONSTRAINT TRIGGER note AFTER INSERT OR UPDATE ON intents
@@ -206,7 +207,7 @@ test("every commit waits for its flush, whatever the server's default is", async
   const noted = await store.recordAttempt("a", 3);
   await store.finish(noted, COMMITTED, 4);
   const seen = await admin`SELECT settings FROM seen`;
-  assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s"));
+  assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s 3s"));
 });
 
 test("a database that cannot record every text is refused", async ({ url }) => {
@@ -252,8 +253,8 @@ test("a close cuts statements that run for over a second", async ({ url, admin }
   await insert;
 });
 
-test("of several servers, the writable one is used", async ({ url }) => {
-  const several = url.replace("@", "@127.0.0.1:9,");
+test("of several servers, the writable one is used, with its parameters", async ({ url }) => {
+  const several = `${url.replace("@", "@127.0.0.1:9,")},%20public`; // the path of schemas goes on
   await using store = await openIntentStore(`${several}&target_session_attrs=primary`, "test");
   assert.equal((await store.insert(intent)).inserted, true);
 });
