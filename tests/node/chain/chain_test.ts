@@ -106,10 +106,11 @@ Deno.test("Chain: a timestamp may differ from the node's clock by at most 60 s",
 });
 
 Deno.test("Chain: a quote just outside a bound fails, and opens no thesis", () => {
-  const test = MemoryChain.funded();
+  const test = MemoryChain.funded({ minBet: 1_000_000n });
   const refused: [code: string, fields: Partial<QuoteFields>][] = [
     ["INVALID_PRICE_RANGE", { lowerPrice: 5n, upperPrice: 5n }],
     ["QUOTE_EXPIRED", { deadline: test.now - 1 }],
+    ["BET_TOO_SMALL", { betAmount: 999_999n }],
     ["INSUFFICIENT_BALANCE", { betAmount: 5_000_001n, payout: 5_100_000n }],
     ["INSUFFICIENT_BALANCE", { payout: SOLVER_BALANCE + 1_000_001n }],
   ];
@@ -119,8 +120,8 @@ Deno.test("Chain: a quote just outside a bound fails, and opens no thesis", () =
   assert.deepEqual(test.statuses, []);
 });
 
-Deno.test("Chain: accepts a quote at its deadline, and a quote without collateral", () => {
-  const test = MemoryChain.funded();
+Deno.test("Chain: accepts a quote at its deadline, and the smallest bet without collateral", () => {
+  const test = MemoryChain.funded({ minBet: 1_000_000n });
   assert.equal(test.bet({ deadline: test.now }).status, "committed");
   assert.equal(test.bet({ payout: 1_000_000n }).status, "committed");
 });
