@@ -61,6 +61,7 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
   const refused = await read("br;q=0, gzip;q=0.5, *;q=0");
   assert.equal(refused.encoding, "gzip", "what the client refuses is not sent");
   assert(brotli.byteLength < gzip.byteLength && gzip.byteLength < plain.byteLength / 2);
+  assert.equal(gzip.answer.headers.get("vary"), "accept-encoding", "caches keep one of each");
   const etag = gzip.answer.headers.get("etag") ?? "";
   const again = await app.request(script, { headers: { "if-none-match": etag } });
   assert.equal(again.status, 304);
@@ -118,6 +119,7 @@ Deno.test("Console: /config.json has the URLs of the services; it and the page w
   known.resolve(config);
   const [urls, index] = await Promise.all(answers);
   assert.deepEqual(await urls?.json(), config);
+  assert.equal(urls?.headers.get("cache-control"), "no-store", "other URLs count at once");
   assert.match(index?.headers.get("content-security-policy") ?? "", /https:\/\/rpc\.example/);
 });
 
