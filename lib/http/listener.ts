@@ -5,12 +5,16 @@ import { AllowedHosts } from "./allowed_hosts.ts";
 import { failureResponse, internalError } from "./json_api.ts";
 import { serviceLog } from "../log/logging.ts";
 import { Turns } from "../timing/turns.ts";
+import { hasHungUp, wantsWebSocket } from "./web_socket.ts";
 
 /**
  * Further requests are answered at once: a client of HTTP/2 may send requests and take them back at
  * any rate.
  */
 const WAITING_MAX = 8_192;
+
+/** What a handshake counts in its turn: it is answered after a first wait. */
+const HANDSHAKE_MS = 0.2;
 
 /** The longest URL of a request; the longest of a route has under 300 characters. */
 const URL_CHARS_MAX = 4_096;
@@ -133,8 +137,11 @@ class Listener implements AsyncDisposable {
         const refused = this.#allowedHosts.refusalOf(request.headers) ?? refusalOfUrl(request.url);
         if (refused) return failureResponse(refused);
         const remote = info.remoteAddr.hostname;
-        const answer = () => handler(request, remote, info);
-        return this.#turns.size < WAITING_MAX ? this.#turns.run([remote], answer) : answer();
+        const handle = () => handler(request, remote, info);
+        const isHandshake = request.method === "GET" && wantsWebSocket(request);
+        const answer = isHandshake ? () => answerUnlessGone(request, handle) : handle;
+        if (this.#turns.size >= WAITING_MAX) return answer();
+        return this.#turns.run([remote], answer, isHandshake ? HANDSHAKE_MS : 0);
       });
     this.#server = this.#serve(port);
     const bound = this.#server.addr;
@@ -192,6 +199,15 @@ class Listener implements AsyncDisposable {
       this.#watch();
     }, REOPEN_AFTER_MS);
   }
+}
+
+/** Answers a handshake whose turn has come, unless its peer has gone meanwhile. */
+async function answerUnlessGone(
+  request: Request,
+  handle: () => Response | Promise<Response>,
+): Promise<Response> {
+  if (await hasHungUp(request)) return new Response(null, { status: 400 }); // nobody reads it
+  return await handle();
 }
 
 /** The base URL of an address, without a trailing slash. */

@@ -8,9 +8,22 @@ export const CloseCode = {
   tryAgainLater: 1013,
 } as const;
 
+/** More microtasks than the runtime needs: three. */
+const ABORT_MICROTASKS = 8;
+
 /** Whether a request asks to become a WebSocket. */
 export function wantsWebSocket({ headers }: Request): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";
+}
+
+/**
+ * Whether the peer of a request that has waited has ended its connection: the runtime would keep a
+ * WebSocket for it until the process ends.
+ */
+export async function hasHungUp({ signal }: Request): Promise<boolean> {
+  // The runtime answers the first look at the signal a few microtasks later.
+  for (let step = 0; step < ABORT_MICROTASKS; step += 1) await undefined;
+  return signal.aborted;
 }
 
 /** Upgrades a request to a WebSocket. @returns The reason if its handshake lacks a header. */
