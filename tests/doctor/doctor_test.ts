@@ -186,7 +186,7 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
     assert.deepEqual(found, ["start", "start", "nodes", "admin"]);
   }));
 
-Deno.test("doctor: a backfill's key that is no admin, or a node of another chain, fails", async () => {
+Deno.test("doctor: backfill fails with the key of an account that is no admin, and at a node of another chain", async () => {
   await using node = FakeNode.start();
   const check = async (...argv: string[]) => {
     const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin };
