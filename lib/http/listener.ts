@@ -13,7 +13,7 @@ import { hasHungUp, wantsWebSocket } from "./web_socket.ts";
  */
 const WAITING_MAX = 8_192;
 
-/** What a handshake counts in its turn: it is answered after a first wait. */
+/** Counted for a handshake: its answer comes after a wait, and its time is not measured. */
 const HANDSHAKE_MS = 0.2;
 
 /** The longest URL of a request; the longest of a route has under 300 characters. */

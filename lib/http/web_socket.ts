@@ -8,7 +8,7 @@ export const CloseCode = {
   tryAgainLater: 1013,
 } as const;
 
-/** More microtasks than the runtime needs: three. */
+/** Deno 2.9.6 needs three. */
 const ABORT_MICROTASKS = 8;
 
 /** Whether a request asks to become a WebSocket. */
@@ -18,7 +18,8 @@ export function wantsWebSocket({ headers }: Request): boolean {
 
 /**
  * Whether the peer of a request that has waited has ended its connection: the runtime would keep a
- * WebSocket for it until the process ends.
+ * WebSocket for it until the process ends. It still keeps one whose peer resets the connection
+ * between this look and the answer.
  */
 export async function hasHungUp({ signal }: Request): Promise<boolean> {
   // The runtime answers the first look at the signal a few microtasks later.

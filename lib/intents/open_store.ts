@@ -67,7 +67,7 @@ export async function inspectStore(
     return await inspect(driver, service, stuckBeforeMs);
   } catch (thrown) {
     const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-    // An error of PostgreSQL names what each of its servers lacks, and no password of the URL.
+    // An error of PostgreSQL has the reasons of all its servers, and no password of the URL.
     if (cause === undefined || !isFile) throw thrown;
     throw new StoreError(`Database ${database} cannot be used: ${describeCause(cause)}`, cause);
   } finally {

@@ -220,9 +220,9 @@ export class ChainRecords {
   }
 
   /**
-   * A block number is never used twice: every start continues at least at the number of
-   * milliseconds since the chain was created. A running chain announces one number per 100 ms. So a
-   * restored backup continues above the blocks that it lacks.
+   * No block number is used twice, unless a backup is restored and the clock is also set back: every
+   * start continues at least at the number of milliseconds since the chain was created, and a running
+   * chain announces one number per 100 ms. So a restored backup continues above the blocks it lacks.
    */
   #resumePoint(): ResumePoint | undefined {
     if (this.state.sequence === FIRST_SEQUENCE) return undefined;

@@ -224,7 +224,7 @@ const stateSchema = z.object({
   lastThesisId: numberSchema,
   /** All money ever received: genesis and deposits. */
   issued: uint256Schema,
-  /** Receipts of before this time, and theses that ended before it, were deleted. Unix ms. */
+  /** Receipts and ended theses of before this time may be deleted. Unix milliseconds. */
   droppedBeforeMs: timestampSchema,
   /** No block above this number was announced. */
   reservedTo: numberSchema,
