@@ -138,7 +138,7 @@ class Listener implements AsyncDisposable {
         if (refused) return failureResponse(refused);
         const remote = info.remoteAddr.hostname;
         const handle = () => handler(request, remote, info);
-        const isHandshake = request.method === "GET" && wantsWebSocket(request);
+        const isHandshake = wantsWebSocket(request);
         const answer = isHandshake ? () => answerUnlessGone(request, handle) : handle;
         if (this.#turns.size >= WAITING_MAX) return answer();
         return this.#turns.run([remote], answer, isHandshake ? HANDSHAKE_MS : 0);

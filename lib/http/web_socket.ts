@@ -12,8 +12,8 @@ export const CloseCode = {
 const ABORT_MICROTASKS = 8;
 
 /** Whether a request asks to become a WebSocket. */
-export function wantsWebSocket({ headers }: Request): boolean {
-  return headers.get("upgrade")?.toLowerCase() === "websocket";
+export function wantsWebSocket({ method, headers }: Request): boolean {
+  return method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
 }
 
 /**

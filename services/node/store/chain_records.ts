@@ -1,6 +1,6 @@
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
+import { Accounts } from "./accounts.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
 import { StoredPrices } from "./stored_prices.ts";
 import { GroupCommit } from "./group_commit.ts";
@@ -10,7 +10,6 @@ import {
   createMeta,
   createTables,
   FIRST_SEQUENCE,
-  type Funds,
   type HeadRow,
   quoteKey,
   type StoredState,
@@ -18,7 +17,6 @@ import {
   type StoredTokens,
   type Tables,
 } from "./schema.ts";
-import type { Table } from "./table.ts";
 
 /** Block numbers that are reserved in advance, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;
@@ -263,58 +261,5 @@ export class ChainRecords {
   #readPrices(): StoredPrices {
     const { markets, ringSlots } = this.#options;
     return new StoredPrices(this.#db, markets, ringSlots);
-  }
-}
-
-/** Rows that are read at once: all of them would need several times the memory of the accounts. */
-export const ACCOUNTS_PER_READ = 10_000;
-
-const NOTHING: Funds = { balance: 0n, locked: 0n };
-
-/** Balances and locked amounts by address, all in memory. */
-export class Accounts {
-  readonly #table: Table<Funds>;
-  readonly #funds = new Map<Address, Funds>();
-  /** Addresses whose row is not written yet. */
-  readonly #changed = new Set<Address>();
-
-  constructor(table: Table<Funds>) {
-    this.#table = table;
-    let page: [Address, Funds][] = [];
-    do {
-      const last = page.at(-1)?.[0] ?? "";
-      const rows = table.select("WHERE key > ? ORDER BY key LIMIT ?", last, ACCOUNTS_PER_READ);
-      page = rows as typeof page; // its keys are addresses
-      for (const [address, funds] of page) this.#funds.set(address, funds);
-    } while (page.length === ACCOUNTS_PER_READ);
-  }
-
-  get total(): bigint {
-    let sum = 0n;
-    for (const { balance } of this.#funds.values()) sum += balance;
-    return sum;
-  }
-
-  /** The funds of an address; zero if it was never used. */
-  get(address: Address): Funds {
-    return this.#funds.get(address) ?? NOTHING;
-  }
-
-  /** Whether the address ever had funds. */
-  has(address: Address): boolean {
-    return this.#funds.has(address);
-  }
-
-  /** Adds amounts, which may be negative. */
-  add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
-    const before = this.get(address);
-    const funds = { balance: before.balance + balance, locked: before.locked + locked };
-    this.#funds.set(address, funds);
-    this.#changed.add(address);
-  }
-
-  write(): void {
-    for (const address of this.#changed) this.#table.put(address, this.get(address));
-    this.#changed.clear();
   }
 }

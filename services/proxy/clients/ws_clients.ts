@@ -47,8 +47,7 @@ const CLOSE_DEADLINE_MS = 1_000;
 
 /** Whether a request asks for a WebSocket on one of its paths. */
 export function isHandshake(request: Request): boolean {
-  return request.method === "GET" && wantsWebSocket(request) &&
-    isWebSocketPath(pathOf(request.url));
+  return wantsWebSocket(request) && isWebSocketPath(pathOf(request.url));
 }
 
 export function isWebSocketPath(path: string): boolean {

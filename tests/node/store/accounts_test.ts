@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { Accounts, ACCOUNTS_PER_READ } from "../../../services/node/store/chain_records.ts";
+import { Accounts, ACCOUNTS_PER_READ } from "../../../services/node/store/accounts.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { createChain, createMeta, createTables } from "../../../services/node/store/schema.ts";
 
-Deno.test("Accounts: a start has all of them, and reads them in parts", () => {
+Deno.test("Accounts: a start reads all rows, at most ACCOUNTS_PER_READ of them at a time", () => {
   const addresses = Array.from(
     { length: 2 * ACCOUNTS_PER_READ },
     (_, index): Address => `0x${(index + 1).toString(16).padStart(40, "0")}`,
