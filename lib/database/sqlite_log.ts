@@ -62,7 +62,7 @@ function inspectLog({ buffer, byteOffset, byteLength }: Uint8Array): LogDamage |
   add(0, HEADER_SUMMED_BYTES);
   const isHeaderIntact = (magic & ~1) === MAGIC && isPageSize && matches(24);
   let isIntact = isHeaderIntact;
-  /** For each frame that SQLite would drop, whether it ends a transaction. */
+  /** Whether each frame that SQLite would drop ends a transaction. */
   const dropped: boolean[] = [];
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   for (let at = HEADER_BYTES; at + frameBytes <= byteLength; at += frameBytes) {

@@ -12,7 +12,7 @@ const PIECE_BYTES = 512;
 /** What a piece counts in {@link Turns}: nobody is served while one is there and may be read. */
 export const PIECE_MS = 0.1;
 
-/** Of all bodies that are read here, since the services of one process share its time. */
+/** One for all bodies that are read here: the services of one process share its time. */
 const turns = new Turns(monotonicClock);
 
 /**

@@ -113,7 +113,7 @@ export class PostgresServers {
     const failed = this.#failed;
     if (failed && performance.now() - failed.atMs < RETRY_PAUSE_MS) throw failed.error;
     const reasons = new Set<string>();
-    /** Of the first server that has one: a standby has none, and says nothing of the others. */
+    // That of the first server that has one: a standby has none, and says nothing of the others.
     let cause: unknown;
     for (const server of this.#servers) {
       if (this.#isClosed) throw new StoreError("Database is closed");

@@ -109,7 +109,7 @@ const ID_AT_START = new RegExp(
   "u",
 );
 
-/** In an object, whose last brace no other one follows. */
+/** The id near the end of an object: only these members and the last brace follow it. */
 const ID_AT_END = new RegExp(
   String.raw`[,{]\s*${ID_MEMBER}\s*(?:,\s*${OTHER_MEMBERS})*\}\s*$`,
   "u",

@@ -113,7 +113,7 @@ export const anySignatureSchema = z.custom<Hex>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
 );
 
-/** Of secp256k1. */
+/** Order of secp256k1, and half of it, which no `s` of a canonical signature exceeds. */
 export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 export const HALF_ORDER = CURVE_ORDER / 2n;
 

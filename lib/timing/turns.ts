@@ -13,7 +13,7 @@ export class Turns {
   readonly #clock: Clock;
   readonly #waiting = new FairQueue<() => void>();
   #spentMs = 0;
-  /** Of the next turn, if one is due. */
+  /** Cancels the next turn, if one is due. */
   #cancelTurn: CancelTimer | undefined;
 
   /** @param clock Measures durations: it must not jump. */

@@ -83,7 +83,7 @@ export function exchangeTrades(
   };
 }
 
-/** In every slot a trade at the price that an admin has fixed. */
+/** Trades at the price that an admin has fixed, one in every slot. */
 export function fixedPriceTrades(price: bigint): TradeSource {
   return async function* (_symbol, { from, to }) {
     for (let time = from; time < to; time += SLOT_MS) yield { time, price };

@@ -164,7 +164,7 @@ function readable(env: Environment): Environment {
 
 const COLORS: Readonly<Record<CheckOutcome["level"], number>> = { ok: 32, warn: 33, fail: 31 };
 
-/** Of the longest subject. */
+/** Length of the longest subject. */
 const SUBJECT_WIDTH = "permissions".length;
 
 /** Prints one line for each result, and one with its fix. @returns The exit code. */

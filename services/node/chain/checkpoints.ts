@@ -38,7 +38,7 @@ export class CheckpointLoop {
   #nextMs = 0;
   /** The clock minus the monotonic one at the last checkpoint. */
   #offsetMs = 0;
-  /** By how much the clock is ahead, and since when, in the time of the monotonic clock. */
+  /** How far the clock is ahead, and since when by the monotonic clock. */
   #ahead: { byMs: number; sinceMs: number } | undefined;
   #isRunning = false;
   #cancelTimer: CancelTimer = () => {};

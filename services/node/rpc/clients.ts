@@ -55,7 +55,7 @@ interface ClientsOptions {
   subscriptions: Subscriptions;
   /** Measures how long bursts last: it must not jump. */
   clock: Clock;
-  /** In which messages are handled: a client that sends without end delays no checkpoint. */
+  /** Messages are handled in these: a client that sends without end delays no checkpoint. */
   turns: Turns;
   /** A client was disconnected because it read too slowly, or sent too much at once. */
   onSlowClient(): void;

@@ -15,7 +15,7 @@ import {
 } from "./schema.ts";
 import { Table } from "./table.ts";
 
-/** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
+/** What `node backup` writes into bytes 60 to 63 of the header, SQLite's `user_version`. */
 export const BACKUP_RUN = 1;
 
 export function databasePath(dir: string): string {

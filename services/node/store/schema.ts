@@ -181,7 +181,7 @@ const numberSchema = z.number().int().nonnegative();
 
 const fundsSchema = z.object({
   balance: uint256Schema,
-  /** In unsettled theses. */
+  /** Money in unsettled theses. */
   locked: uint256Schema,
 });
 

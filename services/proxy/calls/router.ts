@@ -51,7 +51,7 @@ export interface RouterOptions {
   /** Counts replies that wait to be read. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
-  /** In which long messages and replies are read. */
+  /** Long messages and replies are read in these. */
   turns: Turns;
 }
 
@@ -228,7 +228,7 @@ export class Router {
   }
 }
 
-/** By position in the batch; undefined for calls without an answer. */
+/** Answers by position in the batch; undefined for calls without one. */
 type BatchAnswers = (string | undefined)[];
 
 /** The calls of a batch by their read node; writes have none. */

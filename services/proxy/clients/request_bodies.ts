@@ -49,7 +49,7 @@ interface RequestBody {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
-  /** In which pieces are read. */
+  /** Pieces are read in these. */
   readonly #turns = new Turns(monotonicClock);
   /** Bodies that the runtime reads, by the function that ends the wait for one. */
   readonly #inRuntime: Deadlines<(error: Error) => void>;

@@ -23,7 +23,7 @@ interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   trustProxy: boolean;
   /** Unsent bytes, together with all others of the process. */
   budget: ByteBudget;
-  /** In which messages are handled. */
+  /** Messages are handled in these. */
   turns: Turns;
   maxClients: number;
   maxClientsPerAddress: number;

@@ -66,7 +66,7 @@ export class WsListener {
   readonly #pendingPerPeer: AddressCounts;
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
-  /** In which sockets that read much at once go on. */
+  /** Sockets that read much at once go on in these. */
   readonly #turns = new Turns(monotonicClock);
   readonly port: number;
   readonly #timers: Timers;

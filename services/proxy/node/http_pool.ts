@@ -40,7 +40,7 @@ export interface HttpPoolOptions {
   url: URL;
   /** How long the node may take from the request to the end of its answer. */
   timeoutMs: number;
-  /** For durations only. */
+  /** Measures durations. */
   clock: Clock;
   /** Counts the bytes of answers that are being read. */
   budget: ByteBudget;

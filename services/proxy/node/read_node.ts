@@ -211,7 +211,7 @@ type RoundReport = Round & { head: Head };
 
 /** The heads of the other nodes that serve, with which that of a node is compared. */
 export interface OtherHeads {
-  /** Of the previous round: on a fast chain, answers of one round differ in timing. */
+  /** Heads of the previous round: on a fast chain, answers of one round differ in timing. */
   lastRound: readonly Head[];
   /** The newest answers: those of the previous round may be four seconds old. */
   newest: readonly Head[];

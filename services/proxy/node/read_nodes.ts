@@ -27,7 +27,7 @@ export interface ReadNodesOptions {
   clock: Clock;
   /** Is compared with the times of blocks. */
   unixClock: Clock;
-  /** For the waits before a dead node is probed again. */
+  /** Varies the waits before a dead node is probed again. */
   random: RandomSource;
   /** Called when another node becomes the leader, with the reason against the one before. */
   onLeaderChange?: (leader: ReadNode, reason: string, before: ReadNode) => void;

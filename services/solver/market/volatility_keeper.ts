@@ -33,7 +33,7 @@ const CLOCK_LAG_MAX_MS = 60_000;
 /** Oldest state that is used, and longest span of past candles that is read. */
 const PAST_MAX_MS = 7 * DAY_MS;
 
-/** For how long the node has prices. */
+/** How long the node keeps prices. */
 const NODE_HISTORY_MS = RING_SLOTS_DEFAULT * SLOT_MS;
 
 /** How long the first quote may wait for past candles. */

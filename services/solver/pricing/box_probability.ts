@@ -92,7 +92,7 @@ export class NoTouch {
   readonly #checks: Checks;
   readonly #hasBegun: boolean;
   readonly #stillShare: number;
-  /** Of the move until the first check, and of a move between two checks. */
+  /** Variance of the move until the first check, and of a move between two checks. */
   readonly #waitVariance: number;
   readonly #stepVariance: number;
   /** The current slot may be still like any other: its check counts as one more step. */

@@ -96,7 +96,7 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #candleOutcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
   readonly #recent: RecentRange;
-  /** By the newest slots, once there are any. */
+  /** Counted in the newest slots, once there are any. */
   #movesPerMinute = CANDLE_MOVES;
   #slotMs: number;
   #historyMs: number;
