@@ -186,7 +186,7 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
     assert.deepEqual(found, ["start", "start", "nodes", "admin"]);
   }));
 
-Deno.test("doctor: backfill fails with the key of an account that is no admin, and at a node of another chain", async () => {
+Deno.test("doctor: a backfill fails without the key of an admin, and with a node of another chain", async () => {
   await using node = FakeNode.start();
   const check = async (...argv: string[]) => {
     const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin };
