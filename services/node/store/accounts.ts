@@ -16,13 +16,17 @@ export class Accounts {
 
   constructor(table: Table<Funds>) {
     this.#table = table;
-    let page: [Address, Funds][] = [];
+    let last = "";
+    let before: number;
     do {
-      const last = page.at(-1)?.[0] ?? "";
+      before = this.#funds.size;
       const rows = table.select("WHERE key > ? ORDER BY key LIMIT ?", last, ACCOUNTS_PER_READ);
-      page = rows as typeof page; // its keys are addresses
-      for (const [address, funds] of page) this.#funds.set(address, funds);
-    } while (page.length === ACCOUNTS_PER_READ);
+      for (const [address, funds] of rows as [Address, Funds][]) { // its keys are addresses
+        this.#funds.set(address, funds);
+        last = address;
+      }
+      // A damaged table may return the same rows again.
+    } while (this.#funds.size === before + ACCOUNTS_PER_READ);
   }
 
   get total(): bigint {
